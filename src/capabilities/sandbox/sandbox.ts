@@ -14,13 +14,13 @@ export interface SandboxedCommand {
   /** Real paths of further folders that the command may write. Default: none. */
   readonly folders?: readonly string[];
   /**
-   * What the command sees besides: those to read only, and those to write, in which control files are read-only as in the workspace. A path
-   * to read inside one to write is read-only. Default: none.
+   * Further paths that the command can access: some only for reading, some for writing. Control files in the latter
+   * are read-only, as in the workspace. A path for reading inside a path for writing is read-only. Default: none.
    */
   readonly mounts?: readonly FolderMount[];
   /**
-   * Real paths of folders that belong to the command alone, such as a home of its own. It may write everything in them, also control
-   * files, which no other program reads there. Default: none.
+   * Real paths of folders that belong only to the command, such as its own home folder. It may write everything in
+   * them, including control files, because no other program reads those. Default: none.
    */
   readonly own?: readonly string[];
   /** Real path of the folder in which the command starts. It must be inside the workspace or one of `folders`. */
@@ -29,7 +29,7 @@ export interface SandboxedCommand {
   readonly shell: string;
   /** Text of the command. */
   readonly command: string;
-  /** Variables of this process that the command sees. In a sandbox, home folder and user are replaced. */
+  /** Environment variables of this process that the command gets. In a sandbox, home folder and user are replaced. */
   readonly env: Readonly<Record<string, string>>;
   /** Variables that are set in any case. */
   readonly setEnv: Readonly<Record<string, string>>;
@@ -40,8 +40,8 @@ export interface Launch {
   readonly program: string;
   readonly args: readonly string[];
   /**
-   * Folder in which the program starts, if it chooses the command's folder itself. A path through a descriptor of this
-   * process would be invalid there, because the program's own descriptors replace it.
+   * Folder in which the started program begins, if it changes to the command's folder itself. A path through a
+   * descriptor of this process would be invalid there, because the program has its own descriptors.
    */
   readonly cwd?: string;
   /** Environment variables of the started program. */
@@ -54,8 +54,8 @@ export interface Launch {
    */
   readonly watch?: (stop: () => void) => () => void;
   /**
-   * Waits until all processes of the sandbox have ended, undoes changes of control files, releases all descriptors, and
-   * returns what was applied. Further calls return the same result.
+   * Waits until all processes of the sandbox have ended, undoes changes of control files, releases all descriptors,
+   * and returns the applied settings. Further calls return the same result.
    */
   readonly end: () => Promise<SandboxReport>;
 }
@@ -69,7 +69,7 @@ const knownOptions = optionTable({
   program: is.text(),
 } satisfies OptionKinds<SandboxPolicy>);
 
-/** Starts commands in a sandbox according to a policy. A sandbox that was available once is not checked again. */
+/** Starts commands in a sandbox according to a policy. Once a sandbox was available, this is not checked again. */
 export class Sandbox {
   readonly policy: SandboxPolicy;
   readonly #limits: Required<SandboxLimits>;

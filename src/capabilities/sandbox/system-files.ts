@@ -1,4 +1,4 @@
-/** User and group of a command in the sandbox. Neither has a privilege there. */
+/** User and group of a command in the sandbox. Neither has any privileges there. */
 export const sandboxUser = { id: 1000, name: "sandbox", home: "/tmp/home" } as const;
 
 /** System folders that programs need, if they exist. Home folders and `/etc` are not included. */
@@ -47,7 +47,9 @@ export function readableSettings(network: boolean): readonly string[] {
   return network ? [...always, ...forNetwork] : always;
 }
 
-/** Returns files of `/etc` that are generated, so that a command learns nothing about the users of this machine. */
+/**
+ * Returns files of `/etc` with generated content, so that a command learns nothing about the users of this machine.
+ */
 export function generatedSettings(network: boolean): Readonly<Record<string, string>> {
   const { id, name, home } = sandboxUser;
   return {

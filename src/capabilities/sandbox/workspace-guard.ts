@@ -17,7 +17,7 @@ import {
   type Unmountable,
 } from "./control-scan.ts";
 
-/** What happened to control files during a command. */
+/** Changes of control files during a command. */
 export interface GuardChanges {
   /** Control files that the command created. */
   readonly created?: readonly string[];
@@ -25,22 +25,24 @@ export interface GuardChanges {
   readonly undone?: readonly string[];
 }
 
-/** Maximum number of searches until no control file refers to another file. */
+/** Maximum number of searches for files to which control files refer. The search repeats until it finds no more. */
 const maxRounds = 5;
 
 /**
  * Protects the control files of folders while one command runs in a sandbox.
  *
- * - G1: control files that exist are mounted read-only: by name, and where a link, a hard link, `core.hooksPath` or `include.path` of a git
- *   configuration leads to. Their parent folders are mount points, too, so that they cannot be renamed.
+ * - G1: control files that exist are mounted read-only: by name, and where a link, a hard link, `core.hooksPath` or
+ *   `include.path` of a git configuration leads to. Their parent folders are mount points, too, so that they cannot
+ *   be renamed.
  * - G2: nothing is created in the folders to make them mount points.
- * - G3: control files that an existing git folder lacks, and control files that are links, cannot be mounted. If a command creates or
- *   replaces one, it is renamed and the link is restored at once, and the command is stopped: a program of the user, such as an editor
- *   that asks git for the status every few seconds, would otherwise obey it while the command runs.
+ * - G3: control files that do not exist in an existing git folder, and control files that are links, cannot be
+ *   mounted. If a command creates or replaces one, the new file is renamed, the link is restored at once, and the
+ *   command is stopped. Otherwise a program of the user, such as an editor that asks git for the status every few
+ *   seconds, would use the file while the command runs.
  * - G4: other control files that a command creates, such as those of a new repository, are reported.
  *
- * `node_modules` is not searched. A process outside the sandbox that replaces a control file during the command makes the new file
- * writable for that command.
+ * `node_modules` is not searched. A process outside the sandbox that replaces a control file during the command
+ * makes the new file writable for that command.
  */
 export class WorkspaceGuard {
   /** Mounts of the folders and their control files, parents before children. */
@@ -55,7 +57,7 @@ export class WorkspaceGuard {
     this.mounts = scan.entries.map(({ path, access, fd }) => ({ path, access, fd }));
   }
 
-  /** Finds the control files of the folders and holds them open. The caller must call `end()`. */
+  /** Finds the control files of the folders and keeps them open. The caller must call `end()`. */
   static async open(folders: readonly string[]): Promise<WorkspaceGuard> {
     const roots = folders
       .map((folder) => resolve(folder))
@@ -82,8 +84,8 @@ export class WorkspaceGuard {
   }
 
   /**
-   * G3: undoes a change as soon as the kernel reports it, and calls `stop`. Returns a function that ends the watch. If the user has no
-   * watches left, changes are undone by `end()` only.
+   * G3: undoes a change as soon as the kernel reports it, and calls `stop`. Returns a function that ends the watch.
+   * If the kernel allows the user no more watches, only `end()` undoes changes.
    */
   watch(stop: () => void): () => void {
     const watchers = new Map<OpenEntry, FSWatcher>();
@@ -107,7 +109,7 @@ export class WorkspaceGuard {
     };
   }
 
-  /** Undoes what could not be prevented (G3), reports new control files (G4), and releases all descriptors. */
+  /** Undoes changes that could not be prevented (G3), reports new control files (G4), and releases all descriptors. */
   async end(): Promise<GuardChanges> {
     try {
       this.#undo();
@@ -122,7 +124,7 @@ export class WorkspaceGuard {
     }
   }
 
-  /** Undoes all changes of files that cannot be mounted. Returns whether there was one. */
+  /** Undoes all changes of files that cannot be mounted. Returns whether there were changes. */
   #undo(): boolean {
     const changed = this.#scan.unmountable.filter(undo);
     for (const { folder, name } of changed) this.#undone.add(join(folder.path, name));
@@ -130,7 +132,7 @@ export class WorkspaceGuard {
   }
 }
 
-/** Errors of a user who has used up the watches of the kernel. */
+/** Error codes that say that the user has used up the watches of the kernel. */
 const outOfWatches: ReadonlySet<string> = new Set(["ENOSPC", "EMFILE", "ENFILE"]);
 
 async function scanned(roots: readonly string[], also: AlsoGuarded): Promise<ControlScan> {
@@ -177,7 +179,10 @@ async function sharedInodes(entry: OpenEntry): Promise<readonly string[]> {
   return shared;
 }
 
-/** Renames what a command put in the place of a control file, and restores a link. Returns whether anything changed. */
+/**
+ * Renames a file that a command has put in place of a control file, and restores a link. Returns whether anything
+ * changed.
+ */
 function undo({ folder, name, target }: Unmountable): boolean {
   const path = at(folder, name);
   const stats = statOf(path);

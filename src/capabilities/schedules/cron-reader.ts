@@ -1,10 +1,10 @@
 import { Cron } from "croner";
 import { describeValue, Fault, type CronReader, type FireTimes } from "../../kernel/index.ts";
 
-/** An ISO 8601 date and time, with or without an offset. */
+/** Matches an ISO 8601 date and time, with or without an offset. */
 const isoTime = /^(\d{4}-\d{2}-\d{2}T\d{2}:\d{2})(?::\d{2})?(Z|[+-]\d{2}:\d{2})?$/u;
 
-/** Reads cron expressions and local times with croner. Its timers are not used. */
+/** Reads cron expressions and local times with the package croner. The timers of croner are not used. */
 export const cronReader: CronReader = { fires, time };
 
 function fires(expression: string, timeZone: string): FireTimes {
@@ -15,7 +15,10 @@ function fires(expression: string, timeZone: string): FireTimes {
   };
 }
 
-/** croner returns fires before a time and ignores its milliseconds, so that the search starts a second later. */
+/**
+ * Returns the last fire at or before a time. croner returns only fires before a time and ignores milliseconds, so
+ * that the search starts a second later.
+ */
 function lastOf(cron: Cron, until: number): number | null {
   for (const fire of cron.previousRuns(2, new Date(until + 1_000)))
     if (fire.getTime() <= until) return fire.getTime();
@@ -60,7 +63,10 @@ function isRealMinute(minute: string): boolean {
   return Number.isFinite(found) && new Date(found).toISOString().startsWith(minute);
 }
 
-/** A time of the wall clock. If the clock skips it, the time is as much later; if it comes twice, the first one counts. */
+/**
+ * Returns a local time in epoch milliseconds. If the clock skips this time, the result is later by the skipped
+ * time. If it occurs twice, the first one is returned.
+ */
 function local(text: string, timezone: string): number {
   try {
     return new Cron(text, { timezone }).getOnce()?.getTime() ?? Number.NaN;

@@ -145,7 +145,10 @@ function described({ unit, description }: Metric): { unit: string; description?:
   return description === undefined ? { unit } : { unit, description };
 }
 
-/** The API's types require mutable arrays, although it does not change them. */
+/**
+ * Returns the attributes with another type. The API's types require mutable arrays, although it does not change
+ * them.
+ */
 function mutable(attributes: Attributes): Record<string, string | number | boolean | string[]> {
   return attributes as Record<string, string | number | boolean | string[]>;
 }

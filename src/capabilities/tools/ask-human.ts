@@ -26,9 +26,9 @@ const input = {
 const knownOptions = optionTable({ about: is.text() } satisfies OptionKinds<AskHumanToolOptions>);
 
 /**
- * Creates the tool `ask_human`, which asks a person and waits durably for the answer. The wait survives restarts, holds
- * no call in flight, and stops the task's deadline clock. The question is the input of an `approval_request` event;
- * `run.approve(approvalId, { decision: "approved", input: answer })` answers it.
+ * Creates the tool `ask_human`, which asks a person and waits durably for the answer. The wait survives restarts,
+ * counts as no call in flight, and does not count for the task's deadline. The question is the input of an
+ * `approval_request` event; `run.approve(approvalId, { decision: "approved", input: answer })` answers it.
  */
 export function askHumanTool(options: AskHumanToolOptions = {}): Tool {
   const { about } = knownOptions.read("askHumanTool()", options);

@@ -13,15 +13,15 @@ export interface BashToolOptions {
   readonly root: string;
   /** Further folders that commands may write and start in, by their absolute paths. Default: none. */
   readonly folders?: readonly string[];
-  /** Sandbox of the commands. Default: `enforce`, so commands are refused where no sandbox is available. */
+  /** Sandbox of the commands. Default: `enforce`, so that commands fail on machines without a sandbox. */
   readonly sandbox?: SandboxMode | SandboxPolicy;
-  /** Maximum duration of a command, in milliseconds. A call may ask for less. Default, also for `null`: 120_000. */
+  /** Maximum duration of a command, in milliseconds. A call may request less. Default, also for `null`: 120_000. */
   readonly timeoutMs?: number | null;
   /** Maximum number of bytes of output that are kept, half from the start and half from the end. Default: 32_768. */
   readonly maxOutputBytes?: number;
   /** Milliseconds between SIGTERM and SIGKILL when a command is stopped. Default: 2_000. */
   readonly graceMs?: number;
-  /** Names of environment variables of this process that commands see, in addition to harmless ones such as `PATH`. */
+  /** Names of environment variables of this process that commands get, in addition to harmless ones such as `PATH`. */
   readonly inheritEnv?: readonly string[];
   /** Environment variables that are set for every command. */
   readonly env?: Readonly<Record<string, string>>;

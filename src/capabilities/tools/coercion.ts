@@ -1,9 +1,10 @@
 import type { JsonObject, JsonSchema, JsonValue } from "../../kernel/index.ts";
 
 /**
- * T3: converts arguments whose types do not match the schema, for example `"8"` to a number, `"true"` to a boolean, or a JSON text to an
- * object or array. It leaves out a `null` for a property that is not required and does not accept `null`. It converts only if nothing is lost and only one reading is possible; every other mismatch is left to the validation.
- * Values that match are not changed. Returns the same value if nothing was converted.
+ * T3: converts arguments whose types do not match the schema, for example `"8"` to a number, `"true"` to a boolean,
+ * or a JSON text to an object or array. It leaves out a `null` for a property that is not required and does not
+ * accept `null`. It converts only if nothing is lost and only one interpretation is possible; all other mismatches
+ * are left to the validation. Values that match are not changed. Returns the same value if nothing was converted.
  */
 export function coerceInput(schema: JsonSchema, input: JsonValue): JsonValue {
   return coerce(input, schema, { root: schema, depth: 0 });
@@ -34,8 +35,8 @@ function coerce(value: JsonValue, schema: JsonValue | undefined, at: Place): Jso
 }
 
 /**
- * Returns the value unchanged if it has the type of a branch, else the conversion of the only branch that can convert
- * it.
+ * Returns the value unchanged if it has the type of a branch of the schema. Otherwise returns the conversion of the
+ * only branch that can convert it.
  */
 function oneReading(value: JsonValue, branches: readonly JsonValue[], place: Place): JsonValue {
   const fitting = branches.filter((branch) => acceptsType(branch, value, place));
@@ -62,7 +63,10 @@ function acceptsType(branch: JsonValue, value: JsonValue, { root, depth }: Place
   return !isObject(value) || !isOtherVariant(branch, value);
 }
 
-/** Whether a property of the object has another value than the only one that the branch accepts, such as its `kind`. */
+/**
+ * Whether a property of the object, such as its `kind`, has another value than the only one that the branch
+ * accepts.
+ */
 function isOtherVariant({ properties }: JsonObject, value: JsonObject): boolean {
   if (!isObject(properties)) return false;
   return Object.entries(properties).some(([name, schema]) => {

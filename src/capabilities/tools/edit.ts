@@ -156,7 +156,10 @@ function lineAt(text: string, index: number): number {
   return text.slice(0, index).split("\n").length;
 }
 
-/** Computes the diff after the file is written. Returns no diff if that takes longer than 200 ms, because other calls wait meanwhile. */
+/**
+ * Computes the diff after the file is written. Returns no diff if this takes longer than 200 ms, because other
+ * calls wait during this time.
+ */
 async function diffOf(path: string, before: string, after: string): Promise<{ readonly diff?: string }> {
   const { createPatch } = await import("diff");
   const diff = createPatch(path, before, after, undefined, undefined, { context: 3, timeout: 200 });

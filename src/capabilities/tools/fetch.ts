@@ -21,8 +21,8 @@ export interface FetchToolOptions extends AddressCheckOptions {
   /** Maximum number of redirects of one call, all to the same host. Default: 5. */
   readonly maxRedirects?: number;
   /**
-   * Headers of every request. They go to any host that is approved, so they must not be secret. Of these, a redirect to
-   * another scheme receives only `user-agent`, `accept` and `accept-language`.
+   * Headers of every request. They are sent to every approved host, so that they must not be secret. After a
+   * redirect to another scheme, only the following of them are sent: `user-agent`, `accept` and `accept-language`.
    */
   readonly headers?: Readonly<Record<string, string>>;
 }

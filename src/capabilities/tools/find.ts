@@ -74,7 +74,10 @@ export function findTool(options: FindToolOptions): Tool {
   });
 }
 
-/** R1: checks the file again, because a folder may have been replaced by a link to another place during the search. */
+/**
+ * R1: checks a found file again, because during the search a folder may have been replaced by a link to another
+ * place.
+ */
 async function isInside(root: FileRoot, file: string): Promise<boolean> {
   try {
     const { folder } = await root.place(file);

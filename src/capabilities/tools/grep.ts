@@ -73,8 +73,8 @@ const knownOptions = optionTable({
 } satisfies OptionKinds<GrepToolOptions>);
 
 /**
- * Creates the tool `grep`, which searches files for lines. The expression is compiled and executed in a thread, so one that takes too long
- * stops nothing else and ends at the time limit.
+ * Creates the tool `grep`, which searches files for lines. The expression is compiled and executed in a thread, so
+ * that one that takes too long blocks nothing else and is stopped at the time limit.
  *
  * @example
  * ```ts

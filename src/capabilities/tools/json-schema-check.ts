@@ -6,7 +6,7 @@ import { checkWithin, countedReference, linearKeywords } from "./schema-effort.t
 /** Tests texts against one `pattern` of a JSON Schema. */
 interface SchemaPattern {
   test(text: string): boolean;
-  /** Identifies the pattern: ajv shares one object between equal patterns. */
+  /** Returns a text that identifies the pattern. ajv shares one object between equal patterns. */
   toString(): string;
 }
 
@@ -18,9 +18,10 @@ function usePatternEngine(): void {
 }
 
 /**
- * Compiles a pattern so that a test takes time linear in the length of the text. The `RegExp` of JavaScript backtracks: a pattern such as
- * `^(a+)+$` from a server that is not trusted would stop the process. A pattern that the engine does not support (lookarounds,
- * backreferences, repetitions above 1,000) is not checked here and accepts every text. Throws `SyntaxError` if the pattern is malformed.
+ * Compiles a pattern so that a test takes time linear in the length of the text. The `RegExp` of JavaScript
+ * backtracks, so that a pattern such as `^(a+)+$` from an untrusted server would block the process. A pattern that
+ * the engine does not support (lookarounds, backreferences, repetitions above 1,000) is not checked here and
+ * accepts every text. Throws `SyntaxError` if the pattern is malformed.
  */
 function schemaPattern(source: string): SchemaPattern {
   const native = new RegExp(source, "u");
@@ -41,15 +42,16 @@ function linear(source: string): Pick<SchemaPattern, "test"> {
 }
 
 /**
- * Validates values against a plain JSON Schema with ajv. The schema is compiled at its first use, and ajv is loaded with the first schema
- * that is compiled, so that neither costs time at import. Patterns run in a linear-time engine, which is loaded with the first schema
- * that has one; patterns that the engine does not support are not checked.
+ * Validates values against a plain JSON Schema with ajv. The schema is compiled when it is first used, and ajv is
+ * loaded when the first schema is compiled, so that neither costs time at import. Patterns run in a linear-time
+ * engine, which is loaded with the first schema that has one; patterns that the engine does not support are not
+ * checked.
  */
 export class JsonSchemaCheck {
   readonly #name: string;
   readonly #schema: JsonSchema;
   #validate: ValidateFunction | undefined;
-  /** Shared by all calls that arrive before the schema is compiled. */
+  /** The pending compilation. All calls that arrive before it ends share it. */
   #compiling: Promise<ValidateFunction> | undefined;
 
   /** `name` describes the schema in faults, for example `the input schema of tool search`. */
@@ -59,9 +61,10 @@ export class JsonSchemaCheck {
   }
 
   /**
-   * Returns one text per problem of the value: its path, with dots, and what is wrong there. A valid value has none. The first call
-   * returns a promise, because it compiles the schema; it rejects with `invalid_argument` if the schema is malformed. Later calls are
-   * synchronous. Fails with `invalid_argument` if the check would take too long, as with references that multiply.
+   * Returns one text per problem of the value: its path, with dots, and what is wrong there. The list is empty for
+   * a valid value. The first call returns a promise, because it compiles the schema; it rejects with
+   * `invalid_argument` if the schema is malformed. Later calls are synchronous. A check that would take too long,
+   * because references multiply, fails with `invalid_argument`.
    */
   problems(value: unknown): readonly string[] | Promise<readonly string[]> {
     return this.#validate === undefined ? this.#firstProblems(value) : this.#problems(this.#validate, value);
@@ -96,10 +99,13 @@ async function compile(name: string, schema: JsonSchema): Promise<ValidateFuncti
   }
 }
 
-/** Matches the keys of a schema's JSON text that hold a pattern. A property of that name only loads the engine in vain. */
+/**
+ * Matches the keys with a pattern in the JSON text of a schema. If it matches a property with such a name, the
+ * engine is only loaded without need.
+ */
 const patternKey = /"pattern(?:Properties)?":/u;
 
-/** Matches the keys of a schema's JSON text that hold a reference. */
+/** Matches the keys with a reference in the JSON text of a schema. */
 const referenceKey = /"\$(?:dynamic|recursive)?ref":/iu;
 
 /**
@@ -130,12 +136,12 @@ function supported(properties: object): object {
 /** The function that ajv calls for each pattern. ajv writes `code` into the source of standalone validators, which are not used here. */
 const regExp = Object.assign((source: string) => schemaPattern(source), { code: "schemaPattern" });
 const options = { allErrors: true, strict: false, logger: false, code: { regExp } } as const;
-/** The shared compiler of each dialect; the key says whether it is draft 7. */
+/** The shared compiler of each dialect. The key says whether the dialect is draft 7. */
 const compilers = new Map<boolean, Promise<Ajv>>();
 
 /**
- * Returns the shared compiler of the dialect, because a new one takes tens of milliseconds to compile its meta-schema. A schema with an
- * `$id` gets a compiler of its own: ajv refuses two schemas with the same `$id`.
+ * Returns the shared compiler of the dialect, because a new one takes tens of milliseconds to compile its
+ * meta-schema. A schema with an `$id` gets its own compiler, because ajv refuses two schemas with the same `$id`.
  */
 function compilerFor(isDraft7: boolean, hasId: boolean): Promise<Ajv> {
   const shared = hasId ? undefined : compilers.get(isDraft7);

@@ -20,8 +20,8 @@ export interface LineSearchOptions {
 }
 
 /**
- * Code of the search thread. The pattern is compiled and executed only there: one that takes too long is stopped by
- * terminating the thread, and nothing else waits for it.
+ * Code of the search thread. The pattern is compiled and executed only there. If it takes too long, the search is
+ * stopped by ending the thread, and no other work waits for it.
  */
 const program = `
   const { parentPort, workerData: { source, flags, maxLine } } = require("node:worker_threads");
@@ -67,7 +67,7 @@ type Answer = { readonly found: readonly LineMatch[] } | { readonly invalid: str
  */
 export class LineSearch {
   readonly #worker: Worker;
-  /** Whether the thread has ended or is being terminated, so that it answers no more. */
+  /** Whether the thread has ended or is being ended, so that it gives no more answers. */
   #isOver = false;
 
   constructor({ source, ignoreCase, maxLine }: LineSearchOptions) {
@@ -85,8 +85,8 @@ export class LineSearch {
   }
 
   /**
-   * Returns at most `limit` matching lines of a text. Rejects with `invalid_argument` if the pattern is invalid, and
-   * with `tool_timeout` if the search is closed meanwhile.
+   * Returns at most `limit` matching lines of a text. Rejects with `invalid_argument` if the pattern is invalid,
+   * and with `tool_timeout` if `close()` is called during the search.
    */
   search(text: string, limit: number): Promise<readonly LineMatch[]> {
     const worker = this.#worker;

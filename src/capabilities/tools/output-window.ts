@@ -1,4 +1,4 @@
-/** Keeps the start and the end of a process's output. The middle is counted and dropped. */
+/** Keeps the start and the end of a process's output. The middle is dropped, and its size is counted. */
 export class OutputWindow {
   readonly #headBytes: number;
   readonly #tailBytes: number;

@@ -41,8 +41,8 @@ export interface ProcessEnd {
 }
 
 /**
- * Milliseconds to wait for remaining output after the group was killed. A process that left the group may hold the
- * pipes open.
+ * Maximum wait for remaining output after the group was killed, in milliseconds. It is limited, because a process
+ * that left the group may keep the pipes open.
  */
 const drainMs = 1_000;
 

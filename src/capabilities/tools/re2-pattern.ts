@@ -32,13 +32,16 @@ export function re2Pattern(source: string, flags: Re2Flags = {}): RE2JS | undefi
   }
 }
 
-/** What `\s` matches in JavaScript. In RE2 it matches ASCII white space only. */
+/** Characters that `\s` matches in JavaScript. In RE2 it matches only ASCII white space. */
 const whiteSpace = String.raw`\s\v\x{a0}\x{1680}\x{2000}-\x{200a}\x{2028}\x{2029}\x{202f}\x{205f}\x{3000}\x{feff}`;
-/** What `\S` matches in JavaScript, as ranges, because RE2 has no negated class inside a class. */
+/** Characters that `\S` matches in JavaScript, as ranges, because RE2 has no negated class inside a class. */
 const nonSpace = String.raw`\x{0}-\x{8}\x{e}-\x{1f}\x{21}-\x{9f}\x{a1}-\x{167f}\x{1681}-\x{1fff}\x{200b}-\x{2027}\x{202a}-\x{202e}\x{2030}-\x{205e}\x{2060}-\x{2fff}\x{3001}-\x{fefe}\x{ff00}-\x{10ffff}`;
 const lineEnds = String.raw`\n\r\x{2028}\x{2029}`;
 
-/** The parts of a pattern whose meaning differs between JavaScript and RE2, and those that start and end a character class. */
+/**
+ * Matches the parts of a pattern whose meaning differs between JavaScript and RE2, and the start and end of a
+ * character class.
+ */
 const differing =
   /\\u(?<high>[dD][89abAB][\da-fA-F]{2})\\u(?<low>[dD][c-fC-F][\da-fA-F]{2})|\\.|\(\?[a-z]*-?[a-z]+:|\[|\]|\./gsu;
 

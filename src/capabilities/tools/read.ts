@@ -34,7 +34,7 @@ const input = {
 /** Number of bytes from which the kind of a file is detected. */
 const sniffed = 8_192;
 
-/** Number of bytes that are searched for the first line. */
+/** Number of bytes that are searched for the first requested line. */
 const maxSkipped = 256 * 1024 * 1024;
 
 const knownOptions = optionTable({
@@ -46,8 +46,9 @@ const knownOptions = optionTable({
 } satisfies OptionKinds<ReadToolOptions>);
 
 /**
- * Creates the tool `read`, which reads a text file in pieces, or an image. Memory depends on the piece, not on the size of the
- * file. A piece that starts more than 256 MiB after the start of the file is refused, because its lines cannot be counted at once.
+ * Creates the tool `read`, which reads a text file in pieces, or an image. Memory depends on the piece, not on the
+ * size of the file. If a piece starts more than 256 MiB after the start of the file, the tool returns an error,
+ * because counting the lines before it would take too long.
  *
  * @example
  * ```ts

@@ -2,8 +2,9 @@ import type { Ajv } from "ajv";
 import { canonicalJson, Fault, type JsonValue } from "../../kernel/index.ts";
 
 /**
- * Number of references that one check may follow, in addition to those that the size of the value explains. A server that is not trusted
- * may send a schema in which each definition refers twice to the next one: thirty of them are followed a billion times.
+ * Number of references that one check may follow, in addition to those that the size of the value explains. An
+ * untrusted server may send a schema in which each definition refers twice to the next one; with thirty of them, a
+ * check would follow a billion references.
  */
 const spareReferences = 10_000;
 
@@ -13,7 +14,7 @@ const referencesPerMember = 8;
 /** The key that marks a counted reference. ajv calls the keyword each time it follows the reference. */
 const counted = "reeve:counted";
 
-/** The check that is running. ajv validates synchronously, so there is at most one. */
+/** The check that is in progress. ajv validates synchronously, so that there is at most one. */
 let current: { readonly name: string; readonly value: unknown; followed: number; limit: number } | undefined;
 
 /** Calls `validate`. Throws `invalid_argument` if it follows too many references. `name` describes the schema. */
@@ -26,7 +27,7 @@ export function checkWithin(name: string, value: unknown, validate: (value: unkn
   }
 }
 
-/** Returns a part of a schema so that its reference is counted. Other parts stay as they are. */
+/** Returns a part of a schema so that its reference is counted. Other parts are returned unchanged. */
 export function countedReference(part: object): object {
   const isReference = ["$ref", "$dynamicRef", "$recursiveRef"].some(
     (key) => Object.hasOwn(part, key) && typeof Reflect.get(part, key) === "string",

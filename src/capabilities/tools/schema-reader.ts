@@ -14,12 +14,12 @@ import { JsonSchemaCheck } from "./json-schema-check.ts";
 
 /** Keywords whose members are schemas by name. */
 const named = new Set(["properties", "patternProperties", "$defs", "definitions", "dependentSchemas"]);
-/** Keywords whose value is data and no schema. */
+/** Keywords whose value is data and not a schema. */
 const data = new Set(["const", "enum", "default", "examples"]);
 
 /**
- * Throws `invalid_argument` if a pattern of a JSON Schema is not a regular expression, so that a tool is refused when it
- * is created and not at its first call. `schemaName` describes the schema.
+ * Throws `invalid_argument` if a pattern of a JSON Schema is not a regular expression, so that the error appears
+ * when the tool is created and not at its first call. `schemaName` describes the schema.
  */
 function assertPatterns(schemaName: string, schema: object): void {
   assertIn(schemaName, schema, new Set());
@@ -59,7 +59,7 @@ export interface SchemaOwner {
   readonly refuse: (problems: readonly string[]) => Fault;
 }
 
-/** Converts an invalid value to what the model meant, or returns the same value if that is not clear. */
+/** Converts an invalid value to what the model probably meant. If this is not clear, returns the same value. */
 type Coercion = (schema: JsonSchema, input: JsonValue) => JsonValue;
 
 /** Reads values by a schema: describes the schema as JSON Schema for the model, and validates what the model sends. */
@@ -91,7 +91,10 @@ export class SchemaReader<Value> {
       : this.#parsed(input, reading);
   }
 
-  /** Like `parse`, but returns the problems of an invalid value. Synchronous if the schema is. */
+  /**
+   * Validates a value like `parse`, but returns the problems of an invalid value. The result is synchronous if the
+   * schema is synchronous.
+   */
   inspect(input: JsonValue): Reading<Value> | Promise<Reading<Value>> {
     return this.#source.read(input);
   }
@@ -128,7 +131,7 @@ function unchanged(_schema: JsonSchema, input: JsonValue): JsonValue {
   return input;
 }
 
-/** Refuses a value that is neither a Standard Schema, which may be a function, nor a plain object. */
+/** Throws for a value that is neither a Standard Schema, which may be a function, nor a plain object. */
 function requireSchema(schemaName: string, schema: unknown): void {
   if (isStandardValue(schema)) {
     if (typeof readProperty(readProperty(schema, "~standard"), "validate") === "function") return;
@@ -147,7 +150,7 @@ function isStandard(schema: Schema): schema is StandardSchema {
   return "~standard" in schema;
 }
 
-/** The value as the schema defines it, or the problems of the value. */
+/** The value after the schema was applied, or the problems of the value. */
 type Reading<Value> =
   | { readonly value: Value; readonly problems?: undefined }
   | { readonly problems: readonly string[] };
@@ -157,7 +160,7 @@ interface SchemaSource<Value> {
   read(input: JsonValue): Reading<Value> | Promise<Reading<Value>>;
 }
 
-/** How schemas of a vendor get a JSON Schema, if a newer version is not the answer. */
+/** Advice how schemas of a vendor get a JSON Schema, for vendors where a newer version does not help. */
 const remedies: Readonly<Record<string, string>> = {
   valibot: "pass toStandardJsonSchema(schema) of @valibot/to-json-schema 1.5 or later",
 };
@@ -225,7 +228,7 @@ class JsonSource<Value> implements SchemaSource<Value> {
   }
 }
 
-/** Keywords of which a JSON Schema that describes anything has at least one. */
+/** Keywords of JSON Schema. A schema that describes anything has at least one of them. */
 const keywords: ReadonlySet<string> = new Set(
   `type properties patternProperties additionalProperties required propertyNames enum const items prefixItems
    anyOf oneOf allOf not if $ref $dynamicRef $defs definitions $schema $id title description format
@@ -233,7 +236,10 @@ const keywords: ReadonlySet<string> = new Set(
    exclusiveMinimum exclusiveMaximum multipleOf dependentRequired`.split(/\s+/u),
 );
 
-/** Refuses an object that is no JSON Schema, such as the properties of a schema, because every value would match it. */
+/**
+ * Throws for an object that is not a JSON Schema, such as only the properties of a schema, because every value
+ * would match it.
+ */
 function requireJsonSchema(schemaName: string, schema: JsonSchema): void {
   if (isValidator(schema))
     throw new Fault(
@@ -254,7 +260,7 @@ function requireJsonSchema(schemaName: string, schema: JsonSchema): void {
   );
 }
 
-/** Whether a value is a schema object of a library, not of JSON Schema: it can parse. */
+/** Whether a value is a schema object of a library and not a JSON Schema, because it has a method to parse. */
 function isValidator(value: unknown): boolean {
   return (
     typeof readProperty(value, "parse") === "function" ||

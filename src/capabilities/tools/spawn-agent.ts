@@ -41,8 +41,8 @@ const agentTable = optionTable({
 } satisfies OptionKinds<SpawnableAgent>);
 
 /**
- * Creates the tool `spawn_agent`, which spawns an agent for a task and waits for its result. H4: if no seat is free,
- * the result says so and the model can react. Several calls of one turn run concurrently.
+ * Creates the tool `spawn_agent`, which spawns an agent for a task and waits for its result. H4: if no seat is
+ * free, the result says so, and the model can react to it. Several calls of one turn run concurrently.
  */
 export function spawnAgentTool(options: SpawnAgentToolOptions): Tool {
   const { agents } = knownOptions.read("spawnAgentTool()", options);

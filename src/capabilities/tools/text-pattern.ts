@@ -33,14 +33,14 @@ function isUnicode(source: string): boolean {
   }
 }
 
-/** Removes escapes that have no effect, such as `\-` outside a class, which the flag `u` does not allow. */
+/** Removes escapes that have no effect, such as `\-` outside a class, because the flag `u` does not allow them. */
 function withoutIdleEscapes(source: string): string {
   return source.replaceAll(/\\(.)/gsu, (escape, sign: string) =>
     /[!"#%&',:;<=>@_`~ -]/u.test(sign) ? `\\x${sign.charCodeAt(0).toString(16).padStart(2, "0")}` : escape,
   );
 }
 
-/** The ends of lines that RE2 does not know. */
+/** Matches the ends of lines that RE2 does not recognise. */
 const otherLineEnds = /[\r\u2028\u2029]/gu;
 
 class LinearPattern implements TextPattern {
@@ -56,7 +56,10 @@ class LinearPattern implements TextPattern {
     return this.#readings(text).some((each) => this.#expression.test(each));
   }
 
-  /** A test is several times faster than a search for places, so it comes first. */
+  /**
+   * Returns the matches. It first only tests for a match, which is several times faster than a search for
+   * positions.
+   */
   finds(text: string): readonly TextSpan[] {
     const found = this.#readings(text).flatMap((each) =>
       this.#expression.test(each) ? [...this.#spans(each)] : [],
@@ -64,7 +67,10 @@ class LinearPattern implements TextPattern {
     return merged(found);
   }
 
-  /** The text as it is and, if lines may end in another way, with every line ended by `\n`. */
+  /**
+   * Returns the text. If lines may end in another way than with `\n`, also returns the text with every line ended
+   * by `\n`.
+   */
   #readings(text: string): readonly string[] {
     const other = this.#isMultiline ? text.replaceAll(otherLineEnds, "\n") : text;
     return other === text ? [text] : [text, other];

@@ -49,7 +49,7 @@ async function drain(name: string, body: ToolProgress, context: ToolContext): Pr
   }
 }
 
-/** Ignores what the `finally` blocks of a cancelled generator throw: no caller waits for it any more. */
+/** Ignores errors of the `finally` blocks of a cancelled generator, because no caller waits for it any more. */
 function ignoreAfterStop(): void {}
 
 function isProgress(value: unknown): value is ToolProgress {

@@ -53,7 +53,7 @@ function weightOf(words: ReadonlyMap<string, number>, asked: string): number {
   return best;
 }
 
-/** Splits a text into lower-case words: `getUserName` and `get_user-name` both give three. */
+/** Splits a text into lower-case words. For example, `getUserName` and `get_user-name` both give three words. */
 function split(text: string): readonly string[] {
   return (
     text

@@ -75,8 +75,8 @@ export function toolOutput(value: JsonValue): ToolOutput {
 }
 
 /**
- * J10: converts a result to JSON: calls `toJSON` and leaves out members that are `undefined`. A value that would lose
- * information, such as NaN, a bigint, a `Map` or a cycle, is refused with `not_json`, which names its path.
+ * J10: converts a result to JSON. It calls `toJSON` and leaves out members that are `undefined`. A value that would
+ * lose information, such as NaN, a bigint, a `Map` or a cycle, throws `not_json` with its path.
  */
 function resultJson(value: unknown): JsonValue {
   if (isJson(value)) return value;

@@ -38,18 +38,18 @@ const knownOptions = optionTable({
 } satisfies OptionKinds<ToolSearchOptions>);
 
 /**
- * Makes a long list of tools cheap to send. A request to the model contains the tools of `keep`, the search tool and the
- * tools that were found so far. The search tool finds tools by their names or by words.
+ * Makes a long list of tools cheap to send. A request to the model contains the tools of `keep`, the search tool
+ * and the tools that were found so far. The search tool finds tools by their names or by words.
  *
  * - X2: a tool is called by its own name, so guardrails, permissions and the journal see that name.
- * - X3: a call with invalid arguments is answered with the schema, so a model that guessed the arguments needs no search.
- *   A tool counts as found when it is called.
- * - X4: which tools are sent depends only on the journaled conversation, so a replay, another process and the next
- *   invocation of a session send the same ones. Found tools are added at the end of the list, so the tools before them
- *   stay in the provider's prompt cache; the conversation after them is cached again.
+ * - X3: the result of a call with invalid arguments contains the schema, so that a model that guessed the arguments
+ *   needs no search. A tool counts as found when it is called.
+ * - X4: which tools are sent depends only on the journaled conversation, so that a replay, another process and the
+ *   next invocation of a session send the same tools. Found tools are added at the end of the list, so that the
+ *   tools before them stay in the provider's prompt cache; the conversation after them is cached again.
  *
- * A found tool that the agent no longer has is not sent. At most 64 found tools are sent; if more are found, those found
- * first have to be found again.
+ * A found tool that the agent no longer has is not sent. At most 64 found tools are sent; if more are found, those
+ * found first have to be found again.
  *
  * @example
  * ```ts
@@ -95,7 +95,7 @@ export function toolSearch(options: ToolSearchOptions): readonly Tool[] {
   return [...tools.map((each) => (keep.includes(each.name) ? each : hide(each, name))), search];
 }
 
-/** Returns the same tool, to be found by the search tool. */
+/** Returns the same tool with a mark that the search tool must find it. */
 function hide(whole: Tool, foundBy: string): Tool {
   const parse = async (given: JsonValue): Promise<unknown> => {
     try {

@@ -23,9 +23,9 @@ import { SchemaReader, toolSchema } from "./schema-reader.ts";
 import { runBody, type ToolBody } from "./tool-body.ts";
 
 /**
- * Returns the body of a client-side tool: it waits durably until `RunHandle.toolResult` sends the result of the call. The
- * task's clock stops meanwhile. The value is the whole output, also if it has the form of a result, because the program
- * that sends it decides nothing else about the run.
+ * Returns the body of a client-side tool: it waits durably until `RunHandle.toolResult` sends the result of the
+ * call. The time of the wait does not count for the task's deadline. The value is the whole output, even if it
+ * looks like a result, because the program that sends it must not control the run.
  */
 function clientBody(
   toolName: string,
@@ -52,9 +52,9 @@ interface CommonToolOptions<Input extends Schema> {
   /** Text by which the model decides when to call the tool. */
   readonly description: string;
   /**
-   * Schema of the arguments: any Standard Schema that can describe itself as JSON Schema (zod), or a plain JSON Schema
-   * written `as const`. Its transforms must be pure: the arguments are parsed before rules and people judge them, and
-   * again when another process takes the call over.
+   * Schema of the arguments: any Standard Schema that can describe itself as JSON Schema (zod), or a plain JSON
+   * Schema written `as const`. Its transforms must be pure: the arguments are parsed before rules and people judge
+   * them, and again when another process takes over the call.
    */
   readonly inputSchema: Input;
   /** How much damage a mistaken call can do. Default: `safe`. */
@@ -66,14 +66,16 @@ interface CommonToolOptions<Input extends Schema> {
   /** How calls of the tool run relative to other calls of the same turn. Default: `parallel`. */
   readonly concurrency?: ToolConcurrency;
   /**
-   * Whether a child that shares its parent's prompt may call the tool: `never`, or only if the child's `tools` name it
-   * (`listed`). If absent, the tool is like any other.
+   * Whether a child that shares its parent's prompt may call the tool: `never`, or only if the child's option
+   * `tools` names it (`listed`). If absent, the child may call it.
    */
   readonly inChildren?: "never" | "listed";
-  /** Whether a call needs a person's approval, or a function that decides this from the input. Default: `false`. */
+  /**
+   * Whether a call needs a person's approval. May be a function that decides this from the input. Default: `false`.
+   */
   readonly needsApproval?: boolean | ((input: Infer<Input>) => boolean | Promise<boolean>);
   /**
-   * Returns what a call reaches, such as a host, or `null` if that needs no approval. Permissions ask once for each
+   * Returns what a call reaches, such as a host, or `null` if this needs no approval. Permissions ask once for each
    * value. If absent, the value is `null` for every call.
    */
   readonly approvalScope?: (input: Infer<Input>) => string | null;
@@ -83,8 +85,8 @@ interface CommonToolOptions<Input extends Schema> {
    */
   readonly returnDirect?: boolean;
   /**
-   * Names of members of the arguments and of the result, at any depth, whose values are secret. A case that is made from a
-   * stored run does not contain them. The journal of the run does. Default: none.
+   * Names of members of the arguments and of the result, at any depth, whose values are secret. They are left out
+   * when a case for experiments is made from a stored run. The journal of the run contains them. Default: none.
    */
   readonly secret?: readonly string[];
 }
@@ -107,8 +109,8 @@ export interface ToolOptions<Input extends Schema, Context = unknown> extends Co
 /** Options of `tool()` for a tool that a program outside the run executes, such as the page of a user. */
 export interface ClientToolOptions<Input extends Schema> extends CommonToolOptions<Input> {
   /**
-   * Marks a client-side tool. A call waits durably, under its call id, until `RunHandle.toolResult` sends the result. The
-   * task's clock stops meanwhile.
+   * Marks a client-side tool. A call waits durably, under its call id, until `RunHandle.toolResult` sends the
+   * result. The time of the wait does not count for the task's deadline.
    */
   readonly clientSide: true;
   /** A client-side tool has no body. */
@@ -141,14 +143,14 @@ const knownOptions = optionTable(
   ofResult,
 );
 
-/** Says what to do with the schema of a result, which other libraries have. */
+/** Returns what to do with an option for the schema of a result, which other libraries have. */
 function ofResult(option: string): string | undefined {
   return spelledAs(option, ["output", "outputSchema", "outputType", "responseFormat"]) === undefined
     ? undefined
     : "omit it, because the result of a tool has no schema; say in `description` what the tool returns";
 }
 
-/** The kind of the maximum duration of a call. What `null` means is documented with the option. */
+/** Option kind of the maximum duration of a call. The documentation of the option says what `null` means. */
 export function durationKind(ms: number): OptionKind<number | null> & { readonly default: number } {
   return is.number({ from: 0, or: [null, "no limit of its own"], default: ms });
 }
@@ -230,10 +232,10 @@ export function tool<const Input extends Schema, Context = unknown>(
   } satisfies CreatedTool<Infer<Input>, Context>);
 }
 
-/** The types of JSON Schema besides `object`. */
+/** The types of JSON Schema, without `object`. */
 const otherTypes: ReadonlySet<string> = new Set(["string", "number", "integer", "boolean", "array", "null"]);
 
-/** Refuses a schema whose values are no objects: providers send the arguments of a call as an object. */
+/** Throws for a schema whose values are not objects, because providers send the arguments of a call as an object. */
 function requireObjectSchema(name: string, { type }: JsonSchema): void {
   const types = [type ?? "object"].flat().map((each) => (typeof each === "string" ? each : ""));
   if (!types.every((each) => otherTypes.has(each))) return;
@@ -243,7 +245,7 @@ function requireObjectSchema(name: string, { type }: JsonSchema): void {
   );
 }
 
-/** The body of a tool. Refuses a tool without one, and a client-side tool with options of a body. */
+/** Returns the body of a tool. Throws for a tool without a body, and for a client-side tool with options of a body. */
 function bodyOf<Input extends Schema, Context>(
   options: ToolOptions<Input, Context> | ClientToolOptions<Input>,
 ): ToolBody<Infer<Input>, Context> {
@@ -267,7 +269,10 @@ function bodyOf<Input extends Schema, Context>(
   );
 }
 
-/** Key of a tool's parts. A symbol key is copied when a caller spreads a tool to change one of its fields. */
+/**
+ * Key under which a tool stores its parts. It is a symbol, which is copied when a caller spreads a tool to change
+ * one of its fields.
+ */
 const toolParts = Symbol("made");
 
 interface CreatedTool<Input, Context = unknown> extends Tool<Input, Context> {
@@ -303,12 +308,12 @@ function executed<Input>(this: CreatedTool<Input>, input: Input, context: ToolCo
   return returnDirect ? running.then(asAnswer) : running;
 }
 
-/** Records with a result which of its members are secret, so that a reader of the journal knows it without the tool. */
+/** Adds to a result which of its members are secret, so that a reader of the journal knows this without the tool. */
 function withSecret(result: ToolResult, secret: readonly string[]): ToolResult {
   return { ...result, metadata: { ...result.metadata, secret } };
 }
 
-/** Makes a result the answer of the agent. An error is for the model. */
+/** Makes a result the answer of the agent. An error result stays a result for the model. */
 function asAnswer(result: ToolResult): ToolResult {
   return result.isError ? result : { ...result, terminate: "answer" };
 }

@@ -26,8 +26,8 @@ const privateV4 = new BlockList();
 for (const [net, prefix] of v4) privateV4.addSubnet(net, prefix, "ipv4");
 
 /**
- * Public IPv6 addresses are those in 2000::/3, except documentation, benchmark, Teredo and 6to4 ranges; the last two
- * embed another address.
+ * The public IPv6 addresses: those in 2000::/3, except documentation, benchmark, Teredo and 6to4 ranges. The last
+ * two ranges contain another address.
  */
 const publicV6 = new BlockList();
 publicV6.addSubnet("2000::", 3, "ipv6");
@@ -63,13 +63,17 @@ export interface HostAddress {
 /** Returns all IP addresses of a host name. */
 export type Resolver = (hostname: string) => Promise<readonly HostAddress[]>;
 
-/** Options that decide which addresses may be fetched. */
+/** Options that determine which addresses may be fetched. */
 export interface AddressCheckOptions {
   /**
    * Private addresses that may be fetched: `true` for all, or a list of hosts as `host` or `host:port`. Default: none.
    */
   readonly allowPrivate?: boolean | readonly string[];
-  /** Resolves host names. Default: the resolver of the system. */
+  /**
+   * Returns the address to which to connect for a URL. Throws `permission_denied` unless every address of the host
+   * is public, so that a second lookup cannot lead to a private one. The caller must connect to the returned
+   * address without another lookup.
+   */
   readonly resolve?: Resolver;
 }
 

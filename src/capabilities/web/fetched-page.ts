@@ -67,7 +67,7 @@ export async function fetchPage(request: PageRequest): Promise<FetchedPage> {
 
 const emptyPage = { contentType: "", body: Buffer.alloc(0), isCut: false } as const;
 
-/** Returns the headers for a request to another origin: only those that carry no data of the caller. */
+/** Returns the headers for a request to another origin: only those that contain no data of the caller. */
 function elsewhere({ headers }: PageRequest): PageRequest["headers"] {
   const harmless = Object.entries(headers).filter(([name]) =>
     /^(?:user-agent|accept(?:-language)?)$/iu.test(name),
@@ -101,7 +101,7 @@ async function answer(url: URL, at: HostAddress, { signal, headers }: PageReques
   });
 }
 
-/** Decompresses the body of servers that ignore `accept-encoding: identity`. */
+/** Decompresses the body of a response, because some servers ignore `accept-encoding: identity`. */
 async function unpacked(response: IncomingMessage): Promise<Readable> {
   const coding = response.headers["content-encoding"]?.trim().toLowerCase() ?? "identity";
   if (coding === "identity" || coding === "") return response;
@@ -118,7 +118,7 @@ async function unpacked(response: IncomingMessage): Promise<Readable> {
   throw new Fault("unsupported", `the response is encoded as ${coding}, which cannot be decoded`);
 }
 
-/** Reads the body and stops at the limit, because a small compressed body may decompress without end. */
+/** Reads the body and stops at the limit, because a small compressed body may decompress to an endless one. */
 async function read(
   stream: Readable,
   response: IncomingMessage,

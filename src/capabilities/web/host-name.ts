@@ -28,7 +28,7 @@ export function webUrl(text: string, base?: URL): URL {
 }
 
 /**
- * Compiles a list of hosts to a function that tells whether a host is on it. An entry is `example.com`,
+ * Compiles a list of hosts to a function that says whether a host is in the list. An entry is `example.com`,
  * `example.com:8080`, `*.example.com` for all names below it, or `*` for all hosts.
  */
 export function hostList(entries: readonly string[]): (host: string) => boolean {

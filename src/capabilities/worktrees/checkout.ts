@@ -11,7 +11,7 @@ export interface Checkout extends GitPlace {
   readonly commonDir: string;
 }
 
-/** Where a checkout is, and what of it is in no commit. */
+/** The commit of a checkout, and the changes in it that no commit contains. */
 export interface CheckoutState {
   /** The commit at which it is. */
   readonly head: string;
@@ -64,8 +64,8 @@ function noCheckout(path: string, problem: string): Fault {
 }
 
 /**
- * Returns the state of a checkout. Throws `invalid_argument` if it has no commit yet. The settings of a repository inside the
- * checkout have no effect: it is not asked for its own state.
+ * Returns the state of a checkout. Throws `invalid_argument` if it has no commit yet. A repository inside the
+ * checkout is not asked for its own state, so that its settings have no effect.
  */
 export async function stateOf(checkout: Checkout): Promise<CheckoutState> {
   const entries = await gitList(checkout, [
@@ -99,8 +99,8 @@ export async function stateOf(checkout: Checkout): Promise<CheckoutState> {
 }
 
 /**
- * Returns files of which git reports no change, although it can have one: those that `git update-index` has marked, and files
- * in the folder of a submodule that was not fetched.
+ * Returns files for which git reports no changes although there may be some: files that `git update-index` has
+ * marked, and files in the folder of a submodule that was not fetched.
  */
 export async function overlookedIn(checkout: Checkout): Promise<readonly string[]> {
   const found: string[] = [];
@@ -118,7 +118,7 @@ export async function overlookedIn(checkout: Checkout): Promise<readonly string[
   return found;
 }
 
-/** The rest of an entry after a number of fields: a path, which may contain spaces. */
+/** Returns the rest of an entry after a number of fields. The rest is a path, which may contain spaces. */
 function afterFields(entry: string, count: number): string {
   return entry.split(" ").slice(count).join(" ");
 }
@@ -137,7 +137,9 @@ export async function submodulesOf(checkout: Checkout, commit: string): Promise<
     .map((each) => each.slice(each.indexOf("\n") + 1));
 }
 
-/** The name and the address under which the user commits. A user without them gets those of Reeve. */
+/**
+ * Returns the name and the email address with which the user commits. If the user has none, returns those of Reeve.
+ */
 export async function identityOf(checkout: GitPlace): Promise<Readonly<Record<string, string>>> {
   const { text } = await git(checkout, ["config", "-z", "--get-regexp", String.raw`^user\.(name|email)$`], {
     answers: [1],
@@ -173,7 +175,7 @@ export async function commitOf(checkout: GitPlace, ref: string): Promise<string 
   return code === 0 ? text.trim() : undefined;
 }
 
-/** Whether all commits of `commit` are in `of` as well. */
+/** Whether `of` contains all commits of `commit`. */
 export async function isAncestor(checkout: GitPlace, commit: string, of: string): Promise<boolean> {
   return (await git(checkout, ["merge-base", "--is-ancestor", commit, of], { answers: [1] })).code === 0;
 }
@@ -183,7 +185,10 @@ export function somePaths(paths: readonly string[]): SomePaths {
   return { count: paths.length, paths: paths.slice(0, maxPaths) };
 }
 
-/** Folders of objects of other repositories from which the repository borrows, as `git clone --shared` arranges. */
+/**
+ * Returns the object folders of other repositories from which the repository reads objects, as after `git clone
+ * --shared`.
+ */
 export async function borrowedObjects(
   commonDir: string,
   read: (path: string) => Promise<string | undefined>,

@@ -15,7 +15,10 @@ export interface GitPlace {
    */
   readonly gitDir?: string;
   readonly commonDir?: string;
-  /** Whether an agent has written the files. Git then executes no filter and no merge driver that could load one of them. */
+  /**
+   * Whether an agent has written the files. If so, git executes no filter and no merge driver that could load one
+   * of them.
+   */
   readonly isOfAgent?: boolean;
 }
 
@@ -23,12 +26,12 @@ export interface GitPlace {
 export interface GitOptions {
   readonly env?: Readonly<Record<string, string>>;
   readonly input?: string;
-  /** Exit codes besides 0 that are answers. Default: none. */
+  /** Exit codes other than 0 that are valid answers. Default: none. */
   readonly answers?: readonly number[];
   readonly signal?: { readonly aborted: boolean };
   /**
-   * Milliseconds after which git is ended: it waits forever for a pipe that an agent has put in the place of a file. Default:
-   * 30 minutes.
+   * Milliseconds after which git is ended. The limit is needed because git waits forever for a pipe that an agent
+   * has put in place of a file. Default: 30 minutes.
    */
   readonly longestMs?: number;
 }
@@ -45,9 +48,9 @@ export interface GitAnswer {
 const oldest = [2, 38] as const;
 
 /**
- * Settings that are not those of the user. The first ones would make git execute a program: hooks, a monitor of files, signing, and
- * the collection of garbage. An agent may have written the programs that they name. The others would change files that are not part of
- * a merge, or the output.
+ * Settings that replace those of the user. The first ones prevent that git executes a program: hooks, a monitor of
+ * files, signing, and garbage collection. An agent may have written the programs that these settings name. The
+ * others prevent changes of files that are not part of a merge, or another output.
  */
 const settings = [
   "core.hooksPath=/dev/null",
@@ -64,8 +67,9 @@ const settings = [
 ].flatMap((setting) => ["-c", setting]);
 
 /**
- * Commands of filters that load nothing from the folder in which they run. Others may, although only the user can define them:
- * `python -m nbstripout` takes `nbstripout.py` of the folder, and `sh tools/clean.sh` is a file of it.
+ * Matches commands of filters that load nothing from the folder in which they run. Other filters may load files,
+ * although only the user can define them: `python -m nbstripout` loads `nbstripout.py` of the folder, and `sh
+ * tools/clean.sh` is a file in it.
  */
 const closedFilter = /^"?(?:\/[^\s"]*\/)?git(?:-|" | )(?:lfs|crypt|annex)(?=["\s])[^;&|$`<>]*$/u;
 
@@ -77,8 +81,9 @@ const maxRepeats = 20;
 const repeatMs = 100;
 
 /**
- * Executes git and returns its answer. The variables of this process that redirect git are not passed on. Throws
- * `dependency_missing` if git is missing or too old, and `tool_failed`, with what git wrote, for any other failure.
+ * Executes git and returns its answer. Environment variables of this process that redirect git are not passed on.
+ * Throws `dependency_missing` if git is missing or too old, and `tool_failed` with git's error output for any other
+ * failure.
  */
 export async function git(
   place: GitPlace,
@@ -97,7 +102,10 @@ export async function git(
   }
 }
 
-/** The variables that switch off the filters and merge drivers of the user that could load files of the folder. */
+/**
+ * Returns the environment variables that switch off the user's filters and merge drivers that could load files of
+ * the folder.
+ */
 async function withoutFilters(place: GitPlace): Promise<Readonly<Record<string, string>>> {
   const pattern = String.raw`^(filter\..*\.(clean|smudge|process)|merge\..*\.driver)$`;
   const { text } = await execute(place, ["config", "-z", "--get-regexp", pattern], {});
@@ -134,7 +142,7 @@ export async function gitList(
   return (await git(place, args, options)).text.split("\0").filter((each) => each !== "");
 }
 
-/** Creates the fault of a command that git refused. */
+/** Creates the fault for a command that failed in git. */
 function gitFault({ path }: GitPlace, args: readonly string[], { code, problem }: GitAnswer): Fault {
   const name = args.find((each) => !each.startsWith("-")) ?? "";
   const reason = problem.trim().replace(/^fatal: /u, "") || `exit code ${code}`;
@@ -146,7 +154,7 @@ function gitFault({ path }: GitPlace, args: readonly string[], { code, problem }
 /** The value of PATH with which the version was checked. */
 let checkedPath: string | undefined;
 
-/** Checks the version once for each value of PATH. A git that is installed later is found. */
+/** Checks the version once for each value of PATH, so that a git that is installed later is found. */
 async function checkVersion(): Promise<void> {
   const path = process.env["PATH"] ?? "";
   if (checkedPath === path) return;
@@ -207,7 +215,10 @@ function execute(
   return promise;
 }
 
-/** The environment of this process without the variables that redirect git, which it has if a hook of git started it. */
+/**
+ * Returns the environment of this process without the variables that redirect git. It has such variables if a hook
+ * of git started it.
+ */
 function ownEnvironment(): Record<string, string | undefined> {
   const own = Object.entries(process.env).filter(([name]) => !name.startsWith("GIT_") || kept.has(name));
   const variables = { LC_ALL: "C", GIT_TERMINAL_PROMPT: "0", GIT_OPTIONAL_LOCKS: "0" };
@@ -215,8 +226,8 @@ function ownEnvironment(): Record<string, string | undefined> {
 }
 
 /**
- * The folders in which git and its programs are looked for: not those of packages, nor those relative to a folder, because an agent may
- * have written a program named git there.
+ * Returns the folders in which git and its programs are searched. Folders of packages and relative folders are left
+ * out, because an agent may have written a program named git there.
  */
 function ownPath(): string {
   const folders = (process.env["PATH"] ?? "").split(delimiter);

@@ -22,15 +22,15 @@ import {
 import { createTree, dropBranch, removeTree, restoreTree } from "./worktree.ts";
 
 /**
- * What is left of a worktree. `creating`: the process ended while it was created. `open`: a task works in it, or was stopped.
- * `finished`: its task has ended. `missing`: the folder was deleted by something else. `branch`: the folder was
- * removed, and no other branch has the work.
+ * State of the rest of a worktree. `creating`: the process ended while it created the worktree. `open`: a task
+ * works in it, or was stopped. `finished`: its task has ended. `missing`: the folder was deleted, but not by Reeve.
+ * `branch`: the folder was removed, and no other branch contains the work.
  */
 type LeftoverState = "creating" | "open" | "finished" | "missing" | "branch";
 
-/** A worktree that is still there in part. JSON. */
+/** A worktree of which at least a part still exists. It is JSON. */
 export interface Leftover {
-  /** The run and the task, as `run_7/t1`: the name for commands. */
+  /** The run and the task, such as `run_7/t1`. It is the name for commands. */
   readonly name: string;
   readonly runId: RunId;
   readonly taskId: TaskId;
@@ -45,7 +45,7 @@ export interface Leftover {
   readonly base: string;
   /** Epoch milliseconds. */
   readonly createdAt: number;
-  /** The commit with the work, as far as it is committed. `null` if there is none. */
+  /** The commit with the committed work. `null` if there is none. */
   readonly commit: string | null;
   /** Files that differ from the base. */
   readonly changed: SomePaths;
