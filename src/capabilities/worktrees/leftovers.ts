@@ -55,13 +55,16 @@ export interface Leftover {
   readonly ignored: SomePaths;
   /** Files that other tasks of the run had changed as well when the task ended. */
   readonly overlaps: readonly WorkOverlap[];
-  /** Why nothing is known about its files, such as a repository that was moved. Absent if all is known. */
+  /**
+   * Why nothing is known about the files of the worktree, for example because the repository was moved. Absent if
+   * everything is known.
+   */
   readonly problem?: string;
 }
 
 /** Options of `Leftovers.remove`. */
 export interface RemoveOptions {
-  /** Whether files that are not committed become a commit at the branch first. Default: `false`. */
+  /** Whether uncommitted files first become a commit on the branch. Default: `false`. */
   readonly commit?: boolean;
   /** Whether ignored files are deleted. Default: `false`. */
   readonly ignored?: boolean;
@@ -74,7 +77,7 @@ export interface Removed {
   readonly branch: "gone" | "kept";
 }
 
-/** D6: the worktrees of this machine, whatever became of their runs. */
+/** D6: the worktrees of this machine, in whatever state their runs are. */
 export class Leftovers {
   readonly #records: TreeRecords;
 
@@ -87,7 +90,10 @@ export class Leftovers {
     return this.#records.folder;
   }
 
-  /** Returns all worktrees of which something is left, the oldest first. `onProblem` receives records that cannot be read. */
+  /**
+   * Returns all worktrees of which something still exists, oldest first. `onProblem` receives records that cannot
+   * be read.
+   */
   async list(onProblem?: (fault: Fault) => void): Promise<readonly Leftover[]> {
     const found: Leftover[] = [];
     for (const record of await this.#records.list(onProblem)) {
@@ -106,8 +112,8 @@ export class Leftovers {
   }
 
   /**
-   * D5: removes a worktree, and its branch if another branch has its commits. Throws `permission_denied` if a file would be lost. The
-   * caller has checked that the run of its task has ended.
+   * D5: removes a worktree. It also removes its branch if another branch contains the commits. Throws
+   * `permission_denied` if a file would be lost. The caller must have checked that the run of its task has ended.
    */
   async remove(name: string, { commit = false, ignored = false }: RemoveOptions = {}): Promise<Removed> {
     let record = await this.#recordOf(name);
@@ -128,7 +134,7 @@ export class Leftovers {
     return { name: treeName(record), branch: after?.removed?.branch ?? "gone" };
   }
 
-  /** Creates the folder of a worktree again that something else has deleted, with what its branch has. */
+  /** Creates the folder of a worktree again after another program has deleted it, with the content of its branch. */
   async restore(name: string): Promise<Leftover> {
     const restored = await restoreTree(this.#records, await this.#recordOf(name));
     return this.find(treeName(restored));
@@ -147,7 +153,7 @@ function gone(name: string): Fault {
   return new Fault("not_found", `worktree ${JSON.stringify(name)} not found; reeve worktrees lists them`);
 }
 
-/** The commit with the work of a worktree that is to be removed. */
+/** Returns the commit with the work of a worktree that will be removed. */
 async function workOf(record: TreeRecord, isCommitted: boolean): Promise<{ readonly commit: string }> {
   if (isCommitted) return { commit: (await takeSnapshot(record)).commit };
   return { commit: (await stateOf(checkoutOf(record))).head };
@@ -161,7 +167,7 @@ function adviceOn(reason: string): string {
   return "look at it first";
 }
 
-/** Describes what is left of a worktree. `undefined` if nothing is. */
+/** Describes what still exists of a worktree. `undefined` if nothing does. */
 async function leftoverOf(record: TreeRecord): Promise<Leftover | undefined> {
   const { runId, taskId, agentId, host, origin, path, branch, base, createdAt, work } = record;
   const none = somePaths([]);
@@ -210,7 +216,7 @@ async function leftoverOf(record: TreeRecord): Promise<Leftover | undefined> {
   }
 }
 
-/** What the branch or the snapshot of a worktree has whose folder is gone. */
+/** Returns the content of the branch or the snapshot of a worktree whose folder no longer exists. */
 async function branchWork(record: TreeRecord): Promise<Pick<Leftover, "commit" | "changed">> {
   const repository = repositoryOf(record);
   const commit =

@@ -11,17 +11,20 @@ export interface MergeSource {
   readonly title: string;
 }
 
-/** A merge that changes nothing yet, with all that makes the same commits again. JSON: a step records it. */
+/**
+ * A prepared merge that has changed nothing yet. It contains everything that is needed to create the same commits
+ * again. It is JSON, because a step records it.
+ */
 export interface PreparedMerge {
   readonly merge: FolderMerge;
   readonly sources: readonly MergeSource[];
-  /** Name and address under which the commits are made. */
+  /** Name and email address for the commits. */
   readonly identity: Readonly<Record<string, string>>;
   /** Epoch milliseconds: the date of the commits. */
   readonly at: number;
-  /** Changes of the folder of the caller that are not committed, in files that the merge changes. */
+  /** Uncommitted changes in the folder of the caller, in files that the merge changes. */
   readonly blocked: readonly string[];
-  /** What the merge changes, as a unified diff. Empty if there are conflicts. */
+  /** The changes of the merge, as a unified diff. Empty if there are conflicts. */
   readonly diff: string;
   /** Present if the diff was cut. */
   readonly isCut?: true;
@@ -31,8 +34,8 @@ export interface PreparedMerge {
 const maxDiff = 200_000;
 
 /**
- * Prepares a merge of several branches, one after the other, without changing any folder (D9). Work that the caller has already is
- * left out.
+ * Prepares a merge of several branches, one after the other, without changing any folder (D9). Work that the caller
+ * already has is left out.
  */
 export async function prepareMerge(
   target: Checkout,
@@ -74,7 +77,7 @@ function diffText(checkout: Checkout, from: string, to: string): Promise<string>
   return gitText(checkout, ["diff", ...form, ...submodules, from, to, "--"]);
 }
 
-/** Makes the commits of a merge. The same input makes the same commits, so that a repeated step changes nothing. */
+/** Creates the commits of a merge. The same input gives the same commits, so that a repeated step changes nothing. */
 async function mergeCommits(
   target: Checkout,
   head: string,

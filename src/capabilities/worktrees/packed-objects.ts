@@ -9,15 +9,19 @@ import { git, gitText, type GitPlace } from "./git.ts";
 /** Size, in bytes, of objects that stay loose. */
 const largest = 256 * 1024 * 1024;
 
-/** The files of a pack in the order in which git may find them: the index last. */
+/**
+ * The file extensions of a pack in the order in which its files are moved. The index comes last, because git then
+ * finds the pack.
+ */
 const moved = [".pack", ".rev", ".idx"] as const;
 
 /**
- * Puts the loose objects of a repository into a pack. The sandbox of a task lets it write loose objects, and thus replace or delete
- * those of the user. It can only read packs, and git prefers them.
+ * Puts the loose objects of a repository, which are single files, into a pack. The sandbox of a task lets it write
+ * loose objects, and thus replace or delete those of the user. It can only read packs, and git prefers them.
  *
- * Loose objects that are damaged, or whose name is not that of their content because an agent has forged them, stay loose. The names
- * in the pack follow from its contents, should one be forged meanwhile. A repeated call changes nothing.
+ * Loose objects that are damaged, or whose name is not that of their content because an agent has forged them, stay
+ * loose. The names in the pack are computed from the contents, in case an object is forged during the call. A
+ * repeated call changes nothing.
  */
 export async function packObjects(commonDir: string): Promise<void> {
   const place: GitPlace = { path: commonDir, gitDir: commonDir, commonDir };
@@ -55,7 +59,7 @@ async function looseObjects(objects: string): Promise<readonly string[]> {
   return ids;
 }
 
-/** Whether the content of a loose object is that of its name. */
+/** Whether the content of a loose object matches its name. */
 async function isWhole(file: string, id: string): Promise<boolean> {
   const stored = await readFile(file).catch(absent);
   if (stored === undefined) return false;

@@ -20,7 +20,7 @@ import {
 export interface Snapshot {
   /** Last commit of the branch. */
   readonly head: string;
-  /** The commit that holds all of the work: `head`, or a new one on top of it. */
+  /** The commit that contains all of the work: `head`, or a new commit on top of it. */
   readonly commit: string;
   /** Files that differ between the base and `commit`. */
   readonly changed: readonly string[];
@@ -49,7 +49,7 @@ export async function takeSnapshot(record: TreeRecord): Promise<Snapshot> {
   return { head, commit, changed, uncommitted };
 }
 
-/** Whether the files of a worktree, without ignored ones, are those of the commit. */
+/** Whether the files of a worktree, without ignored ones, are equal to those of the commit. */
 export async function holdsFiles(record: TreeRecord, commit: string): Promise<boolean> {
   const checkout = checkoutOf(record);
   const own = await withIndex(checkout, (env) => writeFiles(checkout, env));
@@ -83,7 +83,10 @@ async function commitTree(
   return (await gitText(checkout, ["commit-tree", tree, ...parents, "-m", message], { env })).trim();
 }
 
-/** The staged files. `undefined` in the middle of a merge, when the index holds several versions of a file. */
+/**
+ * Returns the tree of the staged files. `undefined` in the middle of a merge, when the index contains several
+ * versions of a file.
+ */
 async function stagedTree(
   checkout: Checkout,
   env: Readonly<Record<string, string>>,
@@ -99,8 +102,8 @@ async function writeFiles(checkout: Checkout, env: Readonly<Record<string, strin
 }
 
 /**
- * Excludes the submodules: git would otherwise ask each one for its state, and follow settings that an agent may have written
- * there. The commit keeps them as they are in the index.
+ * Returns patterns that exclude the submodules. Otherwise git would ask each one for its state, and use settings
+ * that an agent may have written there. The commit keeps the submodules as they are in the index.
  */
 async function withoutRepositories(checkout: Checkout): Promise<readonly string[]> {
   const { text } = await git(checkout, ["ls-files", "--stage", "-z"]);
@@ -131,7 +134,7 @@ async function withIndex<Value>(
 /** Maximum number of overlaps that are recorded. */
 const maxOverlaps = 50;
 
-/** Returns the files that other tasks with the same caller have changed as well, as far as they have worked until now. */
+/** Returns the files that other tasks with the same caller have also changed, according to their work so far. */
 export async function overlapsOf(
   records: TreeRecords,
   record: TreeRecord,
@@ -147,7 +150,7 @@ export async function overlapsOf(
   return found.toSorted((one, two) => (one.path < two.path ? -1 : 1)).slice(0, maxOverlaps);
 }
 
-/** Returns the files that differ from the base of a worktree now: those of its commits, and those that are not committed. */
+/** Returns the files that currently differ from the base of a worktree: those of its commits, and uncommitted ones. */
 export async function changedNow(record: TreeRecord): Promise<readonly string[]> {
   const { work, base, removed } = record;
   const known = removed?.commit ?? work?.commit;

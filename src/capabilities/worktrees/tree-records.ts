@@ -10,11 +10,11 @@ import type { Checkout } from "./checkout.ts";
 export interface CopiedFile {
   /** Relative to the worktree. */
   readonly path: string;
-  /** SHA-256 of its content, by which an unchanged copy is recognised. */
+  /** SHA-256 of the content. It shows whether the copy is unchanged. */
   readonly digest: string;
 }
 
-/** What is planned for a worktree before any part of it exists. JSON: a step of the task records it. */
+/** The plan for a worktree before any part of it exists. It is JSON, because a step of the task records it. */
 export interface TreePlan {
   readonly runId: RunId;
   readonly taskId: TaskId;
@@ -23,7 +23,10 @@ export interface TreePlan {
   readonly host: string;
   /** The checkout of the person, for which the tools of the agents were made. */
   readonly origin: string;
-  /** The checkout of the caller: `origin`, or the worktree of the parent. Its `HEAD` is the base, and work is merged into it. */
+  /**
+   * The checkout of the calling task: `origin`, or the worktree of the parent. Its `HEAD` is the base, and work is
+   * merged into it.
+   */
   readonly caller: string;
   readonly callerGitDir: string;
   readonly commonDir: string;
@@ -35,8 +38,9 @@ export interface TreePlan {
 }
 
 /**
- * What is known about a worktree on this machine. It is written before the worktree is created, so that nothing is left that is
- * not listed (D6). It outlives the folder, so that a replay of the task does not take its end for a loss.
+ * Facts about a worktree on this machine. The record is written before the worktree is created, so that every
+ * worktree is listed (D6). It is kept after the folder was removed, so that a replay of the task does not report
+ * the folder as lost.
  */
 export interface TreeRecord extends TreePlan {
   readonly format: 1;
@@ -50,24 +54,27 @@ export interface TreeRecord extends TreePlan {
   /** The git folder of the worktree. Absent before git has created it. */
   readonly gitDir?: string;
   readonly copied: readonly CopiedFile[];
-  /** What the task has left. Present in the state `finished`. */
+  /** The work that the task has left. Present in the state `finished`. */
   readonly work?: FolderWork;
   /**
-   * Present when the folder was removed: the commit that holds the work, when, and whether the branch is still there because no
-   * other branch has the work.
+   * Present when the folder was removed. It contains the commit with the work, the time, and whether the branch
+   * still exists because no other branch contains the work.
    */
   readonly removed?: { readonly commit: string; readonly at: number; readonly branch: "kept" | "gone" };
 }
 
-/** How long a record outlives its worktree, so that a replay that has waited finds it. */
+/**
+ * How long a record is kept after its worktree was removed, in milliseconds, so that a replay that has waited finds
+ * it.
+ */
 const keptMs = 7 * 86_400_000;
 
-/** The folder of worktrees, if the options name none. */
+/** Returns the folder of worktrees if the options name none. */
 export function defaultTreesFolder(): string {
   return join(reeveHome(), "worktrees");
 }
 
-/** The reference that keeps a snapshot of work that no branch holds. */
+/** Returns the reference that keeps a snapshot of work which no branch contains. */
 export function snapshotRef({ runId, taskId }: Pick<TreePlan, "runId" | "taskId">): string {
   return `refs/reeve/${runId}/${taskId}`;
 }
@@ -77,7 +84,7 @@ export function treeName({ runId, taskId }: Pick<TreePlan, "runId" | "taskId">):
   return `${runId}/${taskId}`;
 }
 
-/** The checkout of a worktree. Its own file `.git` is not read, because the agent may have replaced it. */
+/** Returns the checkout of a worktree. Its file `.git` is not read, because the agent may have replaced it. */
 export function checkoutOf({ path, gitDir, commonDir }: TreeRecord): Checkout {
   if (gitDir === undefined)
     throw new Fault(
@@ -87,14 +94,14 @@ export function checkoutOf({ path, gitDir, commonDir }: TreeRecord): Checkout {
   return { path, gitDir, commonDir, isOfAgent: true };
 }
 
-/** The checkout of the caller of a worktree. */
+/** Returns the checkout of the caller of a worktree. */
 export function callerOf({ caller, callerGitDir, commonDir }: TreePlan): Checkout {
   return { path: caller, gitDir: callerGitDir, commonDir };
 }
 
 /**
- * The repository of a worktree, for commands that need no checkout: that of the caller may be gone. Some of them ask git for the state of
- * worktrees.
+ * Returns the repository of a worktree, for commands that need no checkout. It is not the checkout of the caller,
+ * which may no longer exist.
  */
 export function repositoryOf({ commonDir }: TreePlan): Checkout {
   return { path: commonDir, gitDir: commonDir, commonDir, isOfAgent: true };
@@ -138,7 +145,7 @@ export class TreeRecords {
     }
   }
 
-  /** Writes a record. A process that dies here leaves the old record or the new one. */
+  /** Writes a record. If the process dies here, either the old record or the new one exists. */
   async write(record: TreeRecord): Promise<void> {
     const file = fileOf(record.path);
     await mkdir(dirname(file), { recursive: true });
@@ -166,7 +173,7 @@ export class TreeRecords {
     );
   }
 
-  /** Deletes records of which nothing has been left for a week. */
+  /** Deletes records of worktrees of which nothing has existed for a week. */
   async forgetOld(now: number): Promise<void> {
     for (const { path, removed } of await this.list())
       if (removed?.branch === "gone" && removed.at < now - keptMs) await rm(fileOf(path), { force: true });

@@ -39,11 +39,11 @@ export interface WorktreeOptions {
    * `~/.reeve`).
    */
   readonly folder?: string;
-  /** Ignored files that each worktree gets a copy of, such as `[".env"]`, relative to the checkout. Default: none. */
+  /** Ignored files of which each worktree gets a copy, such as `[".env"]`, relative to the checkout. Default: none. */
   readonly copy?: readonly string[];
 }
 
-/** The option `isolation` of an agent: each of its tasks works in a worktree of git of its own. */
+/** The option `isolation` of an agent, with which each of its tasks works in its own git worktree. */
 export type IsolationOption = "worktree" | { readonly worktree: WorktreeOptions };
 
 const worktreeTable = optionTable({
@@ -69,7 +69,7 @@ export function toIsolation(option: IsolationOption | Isolation, owner: string):
 }
 
 /**
- * Gives each task a worktree of git: a folder of its own on a branch of its own, outside the repository.
+ * Gives each task a git worktree: its own folder with its own branch, outside the repository.
  *
  * @example
  * ```ts
@@ -99,7 +99,7 @@ function isOutside(path: string): boolean {
   return path.startsWith("/") || path.split(/[\\/]/u).includes("..");
 }
 
-/** D7: a plan with what the agent and the person have to know. */
+/** D7: a plan together with facts for the agent and the person. */
 interface NotedPlan {
   readonly plan: TreePlan;
   readonly uncommitted: SomePaths;
@@ -147,8 +147,9 @@ class WorktreeIsolation implements Isolation {
   }
 
   /**
-   * D8: the records of a fork are copies of the records of its origin, whose worktree the fork must not use. The
-   * worktree of the fork starts from the same base. Each step can be repeated, and no step is recorded.
+   * D8: opens the folder of a task in a fork. The recorded steps of a fork are those of the original run, whose
+   * worktree the fork must not use. The worktree of the fork starts from the same base. Each action can be
+   * repeated, and none is recorded.
    */
   async #openFork(ctx: RunContext, noted: NotedPlan): Promise<TaskFolder> {
     const { plan } = noted;
@@ -186,7 +187,7 @@ class WorktreeIsolation implements Isolation {
     };
   }
 
-  /** The checkout of the caller: the worktree of the parent, else the checkout of the person. */
+  /** Returns the checkout of the calling task: the worktree of the parent, or else the checkout of the person. */
   async #callerOf({ folder, facts: { runId } }: RunContext): Promise<Checkout> {
     if (folder === null) return checkoutAt(this.#repository);
     if (folder.runId !== runId)
@@ -241,7 +242,7 @@ class WorktreeIsolation implements Isolation {
     return work;
   }
 
-  /** Removes a worktree without work, and gives git control over one that stays. */
+  /** Removes a worktree without work. If it stays, makes it available to git commands of the user. */
   async #close(work: FolderWork): Promise<FolderWork> {
     const record = await this.#recordOf(work.path);
     if (record.removed !== undefined) return { ...work, state: "removed" };
@@ -262,7 +263,7 @@ class WorktreeIsolation implements Isolation {
   }
 }
 
-/** A plan whose path and branch follow from its run and task. */
+/** Returns a plan whose path and branch follow from its run and task. */
 function placed(plan: Omit<TreePlan, "path" | "branch">, folder: string): TreePlan {
   const { runId, taskId, agentId } = plan;
   const agent = agentId.replaceAll(/[^A-Za-z0-9_-]+/gu, "-");
@@ -281,7 +282,7 @@ function repositoryName({ path, commonDir }: Checkout): string {
   return `${basename(main).replaceAll(/[^A-Za-z0-9_.-]+/gu, "-")}-${digest}`;
 }
 
-/** D7: what an agent has to know of its worktree. */
+/** D7: returns the facts that an agent must know about its worktree. */
 function notesOf({ plan, uncommitted, ignored, submodules }: NotedPlan, record: TreeRecord): string {
   const { path, branch, base } = record;
   const { from, caller } = plan;
@@ -307,7 +308,7 @@ function notesOf({ plan, uncommitted, ignored, submodules }: NotedPlan, record: 
   ].join("\n");
 }
 
-/** The steps record JSON; these values consist of nothing else. */
+/** Returns the value as JSON for a step. These values contain nothing else. */
 function json(value: object): JsonValue {
   return value as JsonValue;
 }

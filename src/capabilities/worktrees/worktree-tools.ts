@@ -34,7 +34,10 @@ import { removeTree } from "./worktree.ts";
 
 /** Options of `worktreeTools()`. */
 export interface WorktreeToolsOptions {
-  /** Folder of the worktrees, as in the option `isolation` of the employees. Default: that of `isolation: "worktree"`. */
+  /**
+   * Folder of the worktrees, as in the option `isolation` of the sub-agents. Default: that of `isolation:
+   * "worktree"`.
+   */
   readonly folder?: string;
 }
 
@@ -106,7 +109,7 @@ function isLive({ snapshot }: RunContext, taskId: TaskId): boolean {
   return taskId in snapshot.headcount.tasks;
 }
 
-/** What the employees of a task have done, in words. */
+/** Describes the work of the sub-agents of a task. */
 async function listed(records: TreeRecords, ctx: RunContext): Promise<string> {
   const trees = (await employeesOf(records, ctx)).filter(({ state }) => state !== "creating");
   if (trees.length === 0) return "None of your employees has a worktree.";
@@ -135,7 +138,7 @@ function stateWords(ctx: RunContext, { taskId, state, removed }: TreeRecord): st
   return state === "finished" ? "has finished" : "was stopped";
 }
 
-/** What a merge starts with, or why it cannot start. JSON. */
+/** The result of preparing a merge, or why it cannot start. It is JSON. */
 type Preparation = { readonly problem: string } | { readonly prepared: PreparedMerge };
 
 /** One call of `merge_worktrees`. */
@@ -252,7 +255,10 @@ class WorkMerge {
     return { prepared: await prepareMerge(target, sources, { identity, at }) };
   }
 
-  /** The folder into which the work goes: that of this task, else the checkout in which the run was started. */
+  /**
+   * Returns the folder into which the work is merged: that of this task, or else the checkout in which the run was
+   * started.
+   */
   async #targetOf(record: TreeRecord): Promise<Checkout> {
     const { folder } = this.#ctx;
     const own = folder === null ? undefined : await this.#records.find(folder.path);
@@ -289,7 +295,7 @@ class WorkMerge {
     return kept;
   }
 
-  /** Returns `null` for the worktree of a task that was stopped: it may be resumed. */
+  /** Removes a worktree. Returns `null` for a task that was stopped, because it may be resumed. */
   async #remove(
     taskId: TaskId,
     commit: string,
@@ -303,7 +309,7 @@ class WorkMerge {
   }
 }
 
-/** The commit with the work of a task that has ended. `undefined` if its files have changed since. */
+/** Returns the commit with the work of a task that has ended. `undefined` if its files have changed since then. */
 async function commitToMerge(record: TreeRecord): Promise<string | undefined> {
   const known = record.removed?.commit ?? record.work?.commit;
   const isThere = await isIntact(record);

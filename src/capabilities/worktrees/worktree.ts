@@ -30,10 +30,13 @@ import {
   type TreeRecords,
 } from "./tree-records.ts";
 
-/** Changes of one repository by this process wait for each other, so that they do not compete for its locks. */
+/**
+ * The last change of each repository by this process. Changes wait for each other, so that they do not compete for
+ * git's locks.
+ */
 const queues = new Map<string, Promise<unknown>>();
 
-/** Runs work that changes a repository after the work of others in this process. */
+/** Runs work that changes a repository, after earlier work on it in this process. */
 async function exclusively<Value>(commonDir: string, work: () => Promise<Value>): Promise<Value> {
   const before = queues.get(commonDir) ?? Promise.resolve();
   const own = before.then(work);
@@ -50,9 +53,9 @@ async function exclusively<Value>(commonDir: string, work: () => Promise<Value>)
 }
 
 /**
- * Creates a worktree, or completes what an earlier attempt has left (D4). The record of the plan comes first, then the branch
- * and an empty worktree, then its files, then the copies. Throws `already_exists` if the branch or the folder exists
- * and no record says that an earlier attempt made it.
+ * Creates a worktree, or completes one that an earlier attempt has begun (D4). It first writes the record of the
+ * plan, then creates the branch and an empty worktree, then its files, then the copies. Throws `already_exists` if
+ * the branch or the folder exists and no record says that an earlier attempt created it.
  */
 export function createTree(
   records: TreeRecords,
@@ -109,7 +112,10 @@ function taken(plan: TreePlan, reason: string): Fault {
   );
 }
 
-/** Creates the branch and the empty worktree, as far as an earlier attempt has not. Git locks it, so that no one prunes it meanwhile. */
+/**
+ * Creates the branch and the empty worktree, unless an earlier attempt has done so. Git locks the worktree, so that
+ * it is not pruned in this time.
+ */
 async function addTree(plan: TreePlan): Promise<void> {
   const repository = repositoryOf(plan);
   const { path, branch, base } = plan;
@@ -132,7 +138,7 @@ function lockReason(plan: TreePlan): string {
 }
 
 /**
- * Removes what an attempt has left that ended in the middle of `git worktree add`: at most a folder with nothing but the
+ * Removes what an attempt has left that ended during `git worktree add`: at most a folder that contains only the
  * file `.git`, and its entry in the repository.
  */
 async function dropPartial(plan: TreePlan, isLocked: boolean): Promise<void> {
@@ -164,7 +170,10 @@ async function registered(plan: TreePlan): Promise<Registered | undefined> {
   return undefined;
 }
 
-/** The git folder of a worktree, as its file `.git` names it. Read before an agent can change that file. */
+/**
+ * Returns the git folder of a worktree, which its file `.git` names. It is read before an agent can change that
+ * file.
+ */
 async function gitDirOf({ path, commonDir }: TreePlan): Promise<string> {
   const text = await readFile(join(path, ".git"), "utf8");
   const gitDir = await realpath(resolve(path, text.replace(/^gitdir: /u, "").trim()));
@@ -195,7 +204,7 @@ async function copyFiles(record: TreeRecord, paths: readonly string[]): Promise<
   return copied;
 }
 
-/** The file to copy. `undefined` if the caller has none. */
+/** Returns the file to copy. `undefined` if the caller does not have it. */
 async function sourceOf({ caller }: TreePlan, path: string): Promise<string | undefined> {
   const from = join(caller, path);
   const found = await realpath(from).catch(() => undefined);
@@ -220,8 +229,8 @@ async function digestOf(path: string): Promise<string> {
 }
 
 /**
- * Throws `not_found` if the folder of a worktree is gone, or belongs to another worktree. A folder that the task
- * itself has removed at its end is accepted, because a replay no longer uses it.
+ * Throws `not_found` if the folder of a worktree no longer exists, or belongs to another worktree. If the task
+ * itself has removed the folder at its end, this is not an error, because a replay no longer uses it.
  */
 export async function assertTree(plan: TreePlan, record: TreeRecord | undefined): Promise<TreeRecord> {
   const { path, branch, host } = plan;
@@ -239,8 +248,8 @@ export async function assertTree(plan: TreePlan, record: TreeRecord | undefined)
 }
 
 /**
- * Creates the folder of a worktree again that was deleted, with what its branch and its snapshot have. Throws `already_exists` if something is at its path, and
- * `not_found` if the branch is gone as well.
+ * Creates the deleted folder of a worktree again, with the content of its branch and its snapshot. Throws
+ * `already_exists` if something exists at its path, and `not_found` if the branch no longer exists either.
  */
 export function restoreTree(records: TreeRecords, record: TreeRecord): Promise<TreeRecord> {
   return exclusively(record.commonDir, async () => {
@@ -267,7 +276,7 @@ export function restoreTree(records: TreeRecords, record: TreeRecord): Promise<T
   });
 }
 
-/** Brings back the files of the snapshot as changes that are not committed, unless the branch has moved on. */
+/** Restores the files of the snapshot as uncommitted changes, unless the branch has new commits. */
 async function restoreFiles(record: TreeRecord): Promise<void> {
   const checkout = checkoutOf(record);
   const snapshot = await commitOf(checkout, snapshotRef(record));
@@ -276,15 +285,15 @@ async function restoreFiles(record: TreeRecord): Promise<void> {
   await git(checkout, ["reset", "--quiet"]);
 }
 
-/** The folders of the references that only this worktree writes. */
+/** Returns the folders of the references that only this worktree writes. */
 function refFolders({ commonDir, branch }: TreePlan): readonly string[] {
   const folder = dirname(`refs/heads/${branch}`);
   return [join(commonDir, folder), join(commonDir, "logs", folder)];
 }
 
 /**
- * Removes links, pipes and the like from the files of git that the task may write. Git makes none there, and would write through them to
- * other files of the user, or wait for them forever.
+ * Removes links, pipes and similar files from the files of git that the task may write. Git itself creates none
+ * there. It would write through them to other files of the user, or wait for them forever.
  */
 export async function removeLinks(record: TreeRecord): Promise<void> {
   const { gitDir } = checkoutOf(record);
@@ -297,8 +306,9 @@ export async function removeLinks(record: TreeRecord): Promise<void> {
 }
 
 /**
- * The folder of a task in its worktree. A sandbox shows the settings and the history of the repository, and lets the task write
- * its own git folder, its own branch and new objects. It cannot change the history, other branches and the settings.
+ * Returns the folder of a task in its worktree, with the mounts for a sandbox. The task can read the settings and
+ * the history of the repository, and write its own git folder, its own branch and new objects. It cannot change the
+ * history, other branches and the settings.
  */
 export async function folderOf(record: TreeRecord, notes: string): Promise<TaskFolder> {
   const { runId, taskId, path, origin, branch, base, commonDir, gitDir = "" } = record;
@@ -332,9 +342,9 @@ export async function releaseTree(record: TreeRecord): Promise<void> {
 }
 
 /**
- * Removes a worktree whose work is in `commit` (D5). Returns why it is kept, if it is: files that are not in the commit, or that
- * git does not let go. With `ignored`, ignored files are deleted. The branch and the record stay until another branch holds the
- * work.
+ * Removes a worktree whose work is in `commit` (D5). If it must be kept, returns the reason: files that are not in
+ * the commit, or a refusal of git. With `ignored`, ignored files are deleted. The branch and the record are kept
+ * until another branch contains the work.
  */
 export function removeTree(
   records: TreeRecords,
@@ -379,7 +389,7 @@ function readIfPresent(path: string): Promise<string | undefined> {
   return readFile(path, "utf8").catch(absent);
 }
 
-/** Why files of a worktree would be lost, or `undefined` if none would. */
+/** Returns why files of a worktree would be lost. `undefined` if none would. */
 async function whyKept(record: TreeRecord, commit: string, ignored: boolean): Promise<string | undefined> {
   const checkout = checkoutOf(record);
   const state = await stateOf(checkout);
@@ -426,8 +436,9 @@ async function ignoredIn(record: TreeRecord, folder: string): Promise<readonly s
 }
 
 /**
- * Moves the branch to the commit and makes the index equal to it, so that git sees no change. The files are those of the
- * commit. An agent may have left its `HEAD` at a branch of the user, or made its branch a name of one: that does not move.
+ * Moves the branch to the commit and makes the index equal to it, so that git sees no change. The files are already
+ * those of the commit. An agent may have set its `HEAD` to a branch of the user, or made its branch an alias of
+ * one; such a branch is not moved.
  */
 async function settleAt(record: TreeRecord, commit: string): Promise<void> {
   const checkout = checkoutOf(record);
@@ -441,7 +452,10 @@ async function settleAt(record: TreeRecord, commit: string): Promise<void> {
   await git(checkout, ["update-index", "-q", "--refresh"], { answers: [1] });
 }
 
-/** Keeps a commit that no branch has, such as that of a `HEAD` at no branch. Returns why it cannot, if it cannot. */
+/**
+ * Keeps a commit that no branch contains, for example because `HEAD` was on no branch. Returns the reason if this
+ * is not possible.
+ */
 async function hold(record: TreeRecord, commit: string): Promise<string | undefined> {
   const place = repositoryOf(record);
   if ((await holdersOf(place, commit)).length > 0) return undefined;
@@ -454,8 +468,8 @@ async function hold(record: TreeRecord, commit: string): Promise<string | undefi
 }
 
 /**
- * Deletes the branch and the snapshot of a removed worktree as far as another branch holds their commits. Returns whether
- * both are gone.
+ * Deletes the branch and the snapshot of a removed worktree if another branch contains their commits. Returns
+ * whether both are deleted.
  */
 export async function dropBranch(record: TreeRecord): Promise<boolean> {
   const place = repositoryOf(record);
@@ -476,13 +490,13 @@ export async function dropBranch(record: TreeRecord): Promise<boolean> {
   return !keepsBranch && !keepsSnapshot;
 }
 
-/** The branches and tags that have a commit. */
+/** Returns the branches and tags that contain a commit. */
 async function holdersOf(place: Checkout, commit: string): Promise<readonly string[]> {
   const text = await gitText(place, ["for-each-ref", "--format=%(refname)", "--contains", commit]);
   return text.split("\n").filter((each) => each !== "");
 }
 
-/** Whether the `HEAD` of the caller, which may be at no branch, has a commit. */
+/** Whether the `HEAD` of the caller, which may be on no branch, contains a commit. */
 async function isAtCaller(record: TreeRecord, commit: string): Promise<boolean> {
   if (!(await exists(record.callerGitDir))) return false;
   const head = await commitOf(callerOf(record), "HEAD");

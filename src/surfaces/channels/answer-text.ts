@@ -14,8 +14,8 @@ import { amountWords, lackOf, type Lack } from "../view/top-up-offer.ts";
 import type { Choice } from "./channel.ts";
 
 /**
- * The text that a person receives for an ended run. Empty for a run that was stopped before it said anything. `left` is what
- * the person may add to the limits of the run.
+ * Returns the text that a person receives for an ended run. Empty for a run that was stopped before it had an
+ * answer. `left` is the amount that the person may add to the limits of the run.
  */
 export function answerText(
   { status, output, runId, error }: Pick<RunResult<JsonValue>, "status" | "output" | "runId" | "error">,
@@ -41,7 +41,7 @@ const endings: Readonly<Record<string, string>> = {
   failed: "failed",
 };
 
-/** At which limit a run stopped, and who may raise it. */
+/** Returns a text that says at which limit a run stopped, and who may raise the limit. */
 function limitText({ name, limit }: Lack, left: number): string {
   const reached = limit === null ? "" : ` of ${amountWords(name, limit)}`;
   const who =
@@ -58,7 +58,7 @@ const limitNouns: Readonly<Record<Lack["name"], string>> = {
   deadlineMs: "deadline",
 };
 
-/** The question whether a run that stopped at a limit continues with a top-up. */
+/** Returns the question whether a run that stopped at a limit should continue with a top-up. */
 export function topUpForm(runId: string, name: Lack["name"], amount: number): QuestionForm {
   const words = amountWords(name, amount);
   return {
@@ -74,23 +74,23 @@ export interface QuestionForm {
   readonly text: string;
   /** Labels of the choices with their codes, which `Questions` turns into `Choice.data`. */
   readonly choices: readonly { readonly label: string; readonly code: string }[];
-  /** The answers of choices with a number as code. */
+  /** The answers of those choices whose code is a number, which is the index in this list. */
   readonly answers: readonly string[];
   /** Whether the next message of the person is the answer. */
   readonly takesText: boolean;
 }
 
 const maxInput = 1_500;
-/** Longest call that is shown for approval, in characters. */
+/** Maximum length of a call that is shown for approval, in characters. */
 const maxCall = 10_000;
-/** Telegram accepts 100 buttons in a message. One is for declining. */
+/** Maximum number of choices in a message. Telegram accepts 100 buttons, and one is for declining. */
 const maxOptions = 99;
 /** Longest label of a button, in characters. */
 const maxLabel = 60;
 const deny = { label: "Deny", code: "d" } as const;
 const decline = { label: "Decline", code: "d" } as const;
 
-/** The form of a question. `undefined` if a program must answer it. */
+/** Returns the form of a question. `undefined` if only a program can answer it. */
 export function questionForm({
   kind,
   toolName,
@@ -184,14 +184,14 @@ export function questionForm({
   };
 }
 
-/** The first choices, as many as a message can show in full. */
+/** Returns the first choices, as many as a message can show completely. */
 function offeredLines(lines: readonly string[]): readonly string[] {
   let size = 0;
   const end = lines.findIndex((line) => (size += line.length) > maxCall);
   return lines.slice(0, Math.min(maxOptions, end === -1 ? lines.length : end));
 }
 
-/** The choices of a question. Their data are the code of the choice and the token of the question. */
+/** Returns the choices of a question. The data of a choice contains its code and the token of the question. */
 export function choicesOf({ choices }: Pick<QuestionForm, "choices">, token: string): readonly Choice[] {
   return choices.map(({ label, code }) => ({ label, data: `${code}:${token}` }));
 }

@@ -38,7 +38,7 @@ async function sweep(records: Records, now: number): Promise<void> {
       await records.delete({ namespace, key }, version);
 }
 
-/** Number of messages of a conversation that may wait. Further ones are refused. */
+/** Maximum number of waiting messages in a conversation. Further ones are refused. */
 const maxWaiting = 100;
 
 /** What the holder of the lease does. */
@@ -49,7 +49,7 @@ interface Shift {
   readonly ended: Promise<void>;
 }
 
-/** Hosts one channel: receives, works on and answers its messages. */
+/** Hosts one channel: it receives, processes and answers the messages of the channel. */
 export class ChannelHost implements ChannelPort {
   readonly clock: Clock;
   readonly #parts: ChannelParts;
@@ -73,7 +73,7 @@ export class ChannelHost implements ChannelPort {
     this.#running ??= this.#run();
   }
 
-  /** Stops to poll and to send, and resolves when nothing is in progress. Runs are not affected. */
+  /** Stops polling and sending, and resolves when nothing is in progress. Runs continue. */
   async close(): Promise<void> {
     this.#closing.abort();
     await this.#running;
@@ -141,7 +141,10 @@ export class ChannelHost implements ChannelPort {
     return overwrite(this.#parts.records, this.#cursorKey, value);
   }
 
-  /** Stores a message that answers none, such as a notification, and sends it. An id that is stored already has no effect. */
+  /**
+   * Stores a message that is not an answer, such as a notification, and sends it. If the id is already stored,
+   * nothing happens.
+   */
   async post(message: Omit<OutgoingMessage, "piece" | "pieces">): Promise<void> {
     await Outbox.store(this.#parts, message);
     await this.#shift?.outbox.load();
@@ -181,7 +184,7 @@ export class ChannelHost implements ChannelPort {
     };
   }
 
-  /** Whether a run that was answered continues, because of a top-up here or elsewhere. */
+  /** Whether a run that was already answered continues, because of a top-up in this conversation or elsewhere. */
   async #isContinued(conversationId: string, runId: string): Promise<boolean> {
     const { records, channel, runtime, store } = this.#parts;
     const run = await runtime.find(runId);
@@ -195,7 +198,10 @@ export class ChannelHost implements ChannelPort {
     return accepted !== undefined || hasOrders(store, run.runId);
   }
 
-  /** Sends a pairing code, or drops the message. The code is not stored, so it is lost if the process dies here. */
+  /**
+   * Sends a pairing code, or drops the message. The code is not stored, so that it is lost if the process dies
+   * here.
+   */
   async #refuse(message: IncomingMessage): Promise<Receipt> {
     const { channel, log } = this.#parts;
     const { conversationId, messageId } = message;
@@ -254,7 +260,10 @@ export class ChannelHost implements ChannelPort {
     return { kind: "accepted" };
   }
 
-  /** The session of a sender in a conversation. `/new` starts another one, the same one if it is received again. */
+  /**
+   * Returns the session of a sender in a conversation. The command `/new` starts another session; if the same
+   * command is received again, it is the same one.
+   */
   async #sessionOf(
     { conversationId, senderId, messageId }: IncomingMessage,
     { tenantId, userId }: Owner,
@@ -270,7 +279,7 @@ export class ChannelHost implements ChannelPort {
     return `${channel.name}/${shortDigest(conversationId, tenantId, userId, stored?.since ?? null)}`;
   }
 
-  /** Works whenever this process holds the lease, until the host is closed. */
+  /** Polls and sends whenever this process holds the channel's lease, until the host is closed. */
   async #run(): Promise<void> {
     const { clock, channel, log } = this.#parts;
     const { signal } = this.#closing;
@@ -328,7 +337,10 @@ export class ChannelHost implements ChannelPort {
 
   #isReloading = false;
 
-  /** Takes up what other processes have stored. One look at a time; changes during a look cause another one. */
+  /**
+   * Reads what other processes have stored. Only one read is in progress at a time; changes during a read cause
+   * another one.
+   */
   #reload(shift: Shift, signal: AbortSignal): void {
     if (this.#isReloading || signal.aborted) return;
     this.#isReloading = true;
@@ -367,5 +379,5 @@ export class ChannelHost implements ChannelPort {
   }
 }
 
-/** Delay between a change by another process and the look at the records. */
+/** Delay between a change by another process and the read of the records, in milliseconds. */
 const reloadMs = 200;

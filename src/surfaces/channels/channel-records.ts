@@ -8,7 +8,7 @@ export const namespaces = {
   seen: "channel-seen",
   /** Questions of runs that wait for an answer. */
   questions: "channel-questions",
-  /** Messages that answer no message, such as notifications. */
+  /** Messages that are not answers, such as notifications. */
   outbox: "channel-outbox",
   /** The current session of each sender in each conversation. */
   sessions: "channel-sessions",

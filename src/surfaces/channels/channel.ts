@@ -10,7 +10,10 @@ export interface IncomingMessage {
   readonly senderId: string;
   /** Name of the sender, for lists. It has no influence on access. */
   readonly senderName?: string;
-  /** Whether only the sender reads the conversation. Pairing codes are sent only there. Default: `true`. */
+  /**
+   * Whether only the sender can read the conversation. Pairing codes are sent only in such conversations. Default:
+   * `true`.
+   */
   readonly isPrivate?: boolean;
   readonly text: string;
   /** References to files. `ChannelAdapter.attachment` loads them when the run is submitted. */
@@ -29,7 +32,7 @@ export interface IncomingDecision {
 
 /** What became of a received message. */
 export type Receipt =
-  /** The message is stored. It is answered, whatever happens to this process. */
+  /** The message is stored. It will be answered even if this process dies. */
   | { readonly kind: "accepted" }
   /** The message was received before. */
   | { readonly kind: "duplicate" }
@@ -38,11 +41,11 @@ export type Receipt =
   /** The message is dropped, with a line in the log. */
   | { readonly kind: "refused" };
 
-/** What became of a decision, with a text for the person who made it. */
+/** The outcome of a decision, with a text for the person who made it. */
 export interface DecisionReceipt {
   /**
-   * `accepted`: the decision counts. `late`: another answer was first. `refused`: the sender may not answer. `unknown`:
-   * there is no such question, or its run has ended.
+   * `accepted`: the decision was applied. `late`: another answer was first. `refused`: the sender may not answer.
+   * `unknown`: there is no such question, or its run has ended.
    */
   readonly kind: "accepted" | "late" | "refused" | "unknown";
   readonly text: string;
@@ -89,7 +92,7 @@ export type SendOutcome =
 /** Which message of which sender is meant. */
 export type MessageName = Pick<IncomingMessage, "conversationId" | "messageId" | "senderId">;
 
-/** What became of a message, for a channel that answers in its response. */
+/** The state of a message, for a channel that answers in its response. */
 export interface MessageOutcome {
   readonly state: "queued" | "running" | "answered";
   readonly runId?: string;
@@ -97,7 +100,10 @@ export interface MessageOutcome {
   readonly status?: string;
   /** The answer in its pieces, once there is one. */
   readonly texts: readonly string[];
-  /** The open questions of the run. If it stopped at a limit: the offer of a top-up, if the sender may add to it. */
+  /**
+   * The open questions of the run. If the run stopped at a limit and the sender may raise it, the offer of a top-up
+   * is included.
+   */
   readonly questions: readonly OpenQuestion[];
 }
 
@@ -107,7 +113,7 @@ export interface OpenQuestion {
   readonly choices: readonly Choice[];
 }
 
-/** What a channel uses of its host. Each method resolves when its effect is durable. */
+/** The functions of its host that a channel uses. Each method resolves when its effect is durable. */
 export interface ChannelPort {
   readonly clock: Clock;
   /** Stores a message, if its sender may write (N1, N3). */
@@ -115,13 +121,13 @@ export interface ChannelPort {
   /** Answers a question, if the sender may (N4). */
   decide(decision: IncomingDecision): Promise<DecisionReceipt>;
   /**
-   * Returns what became of a message of a sender. Waits until it is answered or a person is asked, but not longer than
-   * until the signal aborts. `undefined` if the message is unknown, or another sender's.
+   * Returns the state of a message of a sender. It waits until the message is answered or a person is asked, or
+   * until the signal aborts. `undefined` if the message is unknown, or belongs to another sender.
    */
   outcome(message: MessageName, signal: AbortSignal): Promise<MessageOutcome | undefined>;
   /** Whether `once` has stored an id. */
   hasSeen(id: string): Promise<boolean>;
-  /** Stores an id for a time. Returns `false` if it is stored already, in whichever process. */
+  /** Stores an id for a time. Returns `false` if any process has already stored it. */
   once(id: string, forMs: number): Promise<boolean>;
   /** A value that the channel keeps, such as the position of its poll loop. */
   readCursor(): Promise<JsonValue | undefined>;
@@ -131,19 +137,19 @@ export interface ChannelPort {
 }
 
 /**
- * A way in which people reach agents: a fetch handler, a poll loop, or both. Every channel passes `channelContract` of
- * `reeve/testing/contracts` together with its host, which checks:
+ * A way in which people reach agents: a fetch handler, a poll loop, or both. Every channel passes `channelContract`
+ * of `reeve/testing/contracts` together with its host, which checks:
  *
- * - N1 A message is answered once, however often and in whichever order it arrives: the id of its run follows from the ids
- *   of channel, conversation and message.
- * - N2 The messages of a session are answered one after the other, in the order of `order`. A message that arrives while
- *   an earlier one is in work waits.
- * - N3 Only senders in the exact allow list or with a pairing reach an agent. User and tenant of a run are theirs. After a
- *   pairing is revoked, its sender is sent nothing more.
- * - N4 Only the user of a run answers its questions, in the conversation of the run. The first answer counts; a later one is
- *   told so.
- * - N5 An answer is delivered at least once, also if the process dies after the run has ended. A process that dies while it
- *   sends repeats at most the piece in flight of each conversation.
+ * - N1 A message is answered once, however often and in whichever order it arrives: the id of its run follows from
+ *   the ids of channel, conversation and message.
+ * - N2 The messages of a session are answered one after the other, in the order of `order`. A message waits while
+ *   an earlier one is being processed.
+ * - N3 Only senders in the exact allow list or with a pairing reach an agent. The run has the user and the tenant
+ *   of its sender. After a pairing is revoked, its sender is sent nothing more.
+ * - N4 Only the user of a run answers its questions, in the conversation of the run. The first answer counts; the
+ *   sender of a later one is informed.
+ * - N5 An answer is delivered at least once, also if the process dies after the run has ended. A process that dies
+ *   while it sends repeats at most the piece in flight of each conversation.
  * - N6 Of several processes on one store, one polls and sends. All of them receive.
  */
 export interface ChannelAdapter {
@@ -163,7 +169,10 @@ export interface ChannelAdapter {
   poll?(port: ChannelPort, signal: AbortSignal): Promise<void>;
   /** Prepares the platform before the first message, for example by registering the address of `fetch`. */
   start?(signal: AbortSignal): Promise<void>;
-  /** Shows that an answer is in work. Called at the start of a run and every few seconds. An error is ignored. */
+  /**
+   * Shows that an answer is being prepared. Called at the start of a run and every few seconds. An error is
+   * ignored.
+   */
   showTyping?(conversationId: string, signal: AbortSignal): Promise<void>;
   /** Removes the choices of a question that is decided, and shows the decision. An error is ignored. */
   closeQuestion?(question: ClosedQuestion, signal: AbortSignal): Promise<void>;

@@ -32,7 +32,7 @@ export interface ChannelsOptions {
   readonly channels: readonly ChannelEntry[];
   /** Notifications about runs that wait for a person or have ended. Default: none. */
   readonly notifications?: readonly NotificationRule[];
-  /** Receives one line for each event that a person may have to know. Default: a process warning. */
+  /** Receives one line for each event that a person may need to know. Default: a process warning. */
   readonly log?: (line: string) => void;
 }
 
@@ -42,13 +42,16 @@ export interface Channels {
   readonly routes: readonly Route[];
   /** The names of the channels. */
   readonly names: readonly string[];
-  /** Begins to poll, to work on stored messages and to send. */
+  /** Starts polling, processing stored messages and sending. */
   start(): void;
   /** Stops all channels and resolves when nothing is in progress. Close them before the runtime. */
   close(): Promise<void>;
 }
 
-/** A misspelt name would let senders pair, or give their runs no tenant. */
+/**
+ * Option table of a channel. Unknown options throw, because a misspelt one would let senders pair, or give their
+ * runs no tenant.
+ */
 const entryTable = optionTable({
   channel: is.withMethods(["send"], "use telegramChannel(), webhookChannel() or a channel of your own"),
   agent: is.text(),

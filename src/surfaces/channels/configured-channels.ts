@@ -15,8 +15,9 @@ import { webhookChannel } from "./webhook/webhook-channel.ts";
 type Environment = Readonly<Record<string, string | undefined>>;
 
 /**
- * The channels of the setting `server.channels` and of `reeve.config.ts`. Of channels with the same name the latter is
- * used. Throws `invalid_argument`, which names the channel, if a setting or an environment variable is missing.
+ * The channels of the setting `server.channels` and of `reeve.config.ts`. If two channels have the same name, that
+ * of `reeve.config.ts` is used. Throws `invalid_argument`, which names the channel, if a setting or an environment
+ * variable is missing.
  */
 export function configuredChannels(
   { settings, config }: Pick<Workspace, "settings" | "config">,

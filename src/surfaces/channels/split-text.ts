@@ -1,4 +1,4 @@
-/** Places at which a text may be cut, the best first. Each separator stays at the end of its piece. */
+/** Separators at which a text may be cut, the best first. Each separator stays at the end of its piece. */
 const separators = ["\n\n", "\n", ". ", " "] as const;
 
 const segmenter = new Intl.Segmenter();
@@ -29,7 +29,10 @@ function cutAt(text: string, limit: number): number {
   return characterEnd(text, limit);
 }
 
-/** The last end of a visible character within the limit. A single character that is longer is cut at a code point. */
+/**
+ * Returns the last end of a visible character within the limit. If a single character is longer than the limit, it
+ * is cut at a code point.
+ */
 function characterEnd(text: string, limit: number): number {
   // Characters of more than this length are cut. A text of combining marks could otherwise be one character.
   const window = Math.max(0, limit - 64);

@@ -1,7 +1,10 @@
 import { Fault, is, optionTable, type OptionKinds } from "../../../kernel/index.ts";
 import { ownerOf, type Owner } from "./owner.ts";
 
-/** A sender that may write without a pairing: its id, or its id with the user and the tenant of its runs. */
+/**
+ * A sender that may write without a pairing. It is an id, or an id with the user and the tenant of the sender's
+ * runs.
+ */
 export type AllowedSender =
   | string
   | {

@@ -32,9 +32,9 @@ interface PairingRequest {
 /** The pairings of a store. Every process on the store sees the same ones. */
 export interface Pairings {
   /**
-   * Creates a code for a sender. If 200 senders of the channel wait, the code of the one that has waited longest becomes
-   * invalid, so that strangers cannot keep others out; that sender may ask again. Throws `rate_limited` if the sender has
-   * received three codes within the hour.
+   * Creates a code for a sender. If 200 senders of the channel wait, the code of the one that has waited longest
+   * becomes invalid, so that strangers cannot block others; that sender may ask again. Throws `rate_limited` if the
+   * sender has received three codes within the hour.
    */
   request(request: PairingRequest): Promise<{ readonly code: string; readonly expiresAt: number }>;
   /** Admits the sender of a code. Throws `not_found`, and `rate_limited` after too many wrong codes. */
@@ -51,11 +51,11 @@ export interface Pairings {
 interface StoredCode extends PendingPairing {
   /** SHA-256 of the code, in hexadecimal. */
   readonly hash: string;
-  /** How many codes the sender received since `requestedAt`. */
+  /** Number of codes that the sender has received since `requestedAt`. */
   readonly issued: number;
 }
 
-/** Letters and digits that people do not confuse. Eight of them have 40 bits. */
+/** Letters and digits that people do not confuse with each other. A code of eight has 40 bits. */
 const alphabet = "ABCDEFGHJKLMNPQRSTUVWXYZ23456789";
 const codeLength = 8;
 const hourMs = 3_600_000;
@@ -179,7 +179,7 @@ function newCode(): string {
   return Array.from({ length: codeLength }, () => alphabet.charAt(randomInt(alphabet.length))).join("");
 }
 
-/** A code as a person may write it: in any case, with or without the dash and spaces. */
+/** Returns a code as it is compared. A person may write it in any case, with or without the dash and spaces. */
 function plain(code: string): string {
   return code.toUpperCase().replaceAll(/[\s-]/gu, "");
 }

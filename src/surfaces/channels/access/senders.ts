@@ -14,7 +14,7 @@ export interface SenderSettings {
   readonly now: () => number;
 }
 
-/** Number of senders whose last dropped message is remembered, so that a flood does not fill the log. */
+/** Number of senders whose last dropped message is remembered, so that very many messages do not fill the log. */
 const maxRemembered = 1_000;
 const hourMs = 3_600_000;
 
@@ -37,8 +37,9 @@ export class Senders {
   }
 
   /**
-   * Returns the text for an unknown sender, with a new pairing code. `undefined` if the message is dropped: in a group, if
-   * the channel does not pair, or if there were too many requests. Each sender's drops are one log line per hour.
+   * Returns the text for an unknown sender, with a new pairing code. `undefined` if the message is dropped, because
+   * it was sent in a group, the channel has no pairing, or there were too many requests. Dropped messages of a
+   * sender cause one log line per hour.
    */
   async refuse({ senderId, senderName, isPrivate = true }: IncomingMessage): Promise<string | undefined> {
     const { channel, canPair, pairings } = this.#settings;

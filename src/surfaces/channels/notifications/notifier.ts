@@ -37,31 +37,34 @@ export interface NotifierOptions {
   readonly log: (line: string) => void;
 }
 
-/** Compactions and children are parts of other work. */
+/** The only kind of runs about which notifications are sent. Compactions and children are parts of other work. */
 const kind = "invocation";
 /** Prefix of the keys of unfinished runs. No rule has such a name. */
 const openPrefix = "@open/";
 /** Prefix of the keys of ended runs whose questions were read. They are not stored. */
 const askedPrefix = "@asked/";
-/** Clocks of processes that submit runs may differ by this time. */
+/** Time by which the clocks of processes that submit runs may differ, in milliseconds. */
 const overlapMs = 60_000;
-/** Time between two looks at the runs. A store does not announce all changes of runs. */
+/**
+ * Interval at which the runs are checked, in milliseconds. It is needed because a store does not announce all
+ * changes of runs.
+ */
 const lookMs = 1_000;
 const dayMs = 86_400_000;
 const maxKnown = 10_000;
 
 /**
- * Notices which runs wait for a person or have ended, whichever processes execute them, also while no notifier was open. A
- * question that was answered between two looks is noticed when its run has ended. The notifier keeps a record of each
- * unfinished run and of each notification; a notification is stored before it is recorded, so a crash repeats it with the
- * same delivery id. One look costs O(unfinished runs + open questions + runs of the last minute), and the log of each ended
- * run is read once.
+ * Detects which runs wait for a person or have ended, in whatever process they execute, also if this happened while
+ * no notifier was open. If a question was answered between two checks, it is detected when its run has ended. The
+ * notifier keeps a record of each unfinished run and of each notification. A notification is stored before its
+ * record, so that a crash repeats it with the same delivery id. One check costs O(unfinished runs + open questions
+ * + runs of the last minute), and the log of each ended run is read once.
  */
 export class Notifier {
   readonly #options: NotifierOptions;
   readonly #lease: ChannelLease;
   readonly #closing = new AbortController();
-  /** Keys of records that are stored, so that a look does not ask for each of them. */
+  /** Keys of records that are stored, so that a check need not ask the store for each of them. */
   readonly #known = new Set<string>();
   #running: Promise<void> | undefined;
 
@@ -118,7 +121,7 @@ export class Notifier {
         await this.#notify(target, shortDigest("waiting", runId, approvalId), runId, waitingNotice(asked));
   }
 
-  /** Notifies about the questions of an ended run that no look has found open. */
+  /** Notifies about the questions of an ended run that no check has found open. */
   async #notifyAsked(run: RunSummary): Promise<void> {
     const isWanted = this.#options.targets.some(
       ({ rule }) => notifiesAbout(rule, "waiting") && matches(rule, run),
@@ -137,7 +140,7 @@ export class Notifier {
     this.#known.add(key);
   }
 
-  /** Notifies about runs that have ended since the last look: new ones, and those that were unfinished. */
+  /** Notifies about runs that have ended since the last check: new runs, and runs that were unfinished. */
   async #lookAtEnds(): Promise<void> {
     const { runtime, store } = this.#options;
     const cursor = { namespace: namespaces.cursors, key: "@notifications" };
@@ -173,7 +176,9 @@ export class Notifier {
     this.#known.add(key);
   }
 
-  /** Whether this process has stored a record. It forgets now and then, and then asks the store. */
+  /**
+   * Whether this process knows that a record is stored. From time to time it forgets this and asks the store again.
+   */
   #isKnown(key: string): boolean {
     if (this.#known.size > maxKnown) this.#known.clear();
     return this.#known.has(key);
@@ -187,7 +192,7 @@ export class Notifier {
         await this.#notify(target, shortDigest("ended", run.runId, run.endedAt), run.runId, endedNotice(run));
   }
 
-  /** Stores a notification, then that it is stored. */
+  /** Stores a notification, and then a record that it is stored. */
   async #notify(
     { rule, conversationId, post }: RuleTarget,
     id: string,

@@ -41,7 +41,10 @@ export interface NotificationRule {
   readonly tenants?: readonly string[];
 }
 
-/** A misspelt filter would notify about the runs of all tenants. */
+/**
+ * Option table of a rule. Unknown options throw, because a misspelt filter would notify about the runs of all
+ * tenants.
+ */
 export const ruleTable = optionTable({
   name: is.text({ required: true }),
   to: is.named("target", '{ channel: "telegram", conversation: "4711" } or { url, secret }', {
@@ -56,7 +59,7 @@ export const ruleTable = optionTable({
 /** The agent, user and tenant of a run. */
 type RunOwner = Pick<RunSummary, "agentId" | "userId" | "tenantId">;
 
-/** Whether a rule is about the runs of an owner. */
+/** Whether a rule applies to the runs of an owner. */
 export function matches(
   { agents, users, tenants }: NotificationRule,
   { agentId, userId, tenantId }: RunOwner,
@@ -90,13 +93,13 @@ export function checkRule({ name, on = [] }: NotificationRule): void {
     );
 }
 
-/** The text and the facts of a notification. They contain nothing that a model or a person has said in the run. */
+/** The text and the facts of a notification. They contain nothing that a model or a person has written in the run. */
 export interface Notice {
   readonly text: string;
   readonly data: JsonObject;
 }
 
-/** What a notification says about a question to a person. */
+/** The facts about a question to a person that a notification contains. */
 export type AskedPerson = Pick<
   OpenApproval,
   "runId" | "rootAgentId" | "userId" | "tenantId" | "approvalId" | "kind" | "toolName" | "requestedAt"

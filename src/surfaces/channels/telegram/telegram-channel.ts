@@ -55,7 +55,10 @@ const knownOptions = optionTable({
 } satisfies OptionKinds<TelegramOptions>);
 
 const updateKinds = ["message", "callback_query"] as const;
-/** After a week without updates Telegram may continue with lower numbers, which an old offset would skip. */
+/**
+ * Time after which a stored offset is no longer used, in milliseconds. After a week without updates, Telegram may
+ * continue with lower numbers, which an old offset would skip.
+ */
 const offsetMs = 6 * 86_400_000;
 
 /** A channel for a Telegram bot. */

@@ -14,7 +14,10 @@ export interface FormattedText {
   readonly entities: readonly Entity[];
 }
 
-/** Telegram's limit is 4,096 UTF-16 code units. The rest is for the fences that a cut code block needs. */
+/**
+ * Maximum length of a piece. Telegram's limit is 4,096 UTF-16 code units; the rest is for the fences of a code
+ * block that is cut.
+ */
 const pieceLength = 4_000;
 const maxEntities = 100;
 const fence = /^\s*```\s*([\w+#.-]{0,30})\s*$/u;
@@ -33,8 +36,8 @@ export function telegramPieces(markdown: string): readonly string[] {
 }
 
 /**
- * Converts Markdown to a text with entities. Entities instead of markup mean that no text of a model can be read as markup
- * that it is not, and that no text is refused because of its markup. What is not understood stays as it is.
+ * Converts Markdown to a text with entities. Entities are used instead of markup, so that Telegram cannot misread a
+ * model's text as markup, or refuse it because of its markup. Unknown Markdown is kept as text.
  */
 export function formatted(markdown: string): FormattedText {
   const writer = new Writer();
@@ -125,7 +128,7 @@ class Writer {
     return 0;
   }
 
-  /** A label that looks like another address could mislead its reader, so both are shown. */
+  /** Writes a link. If the label looks like another address, which could mislead the reader, both are shown. */
   #link(label: string, url: string): void {
     const looksLikeAddress = /\w\.\w|:\/\//u.test(label);
     if (looksLikeAddress && label !== url) {

@@ -5,7 +5,7 @@ import type { IncomingDecision, IncomingMessage } from "../channel.ts";
 export type ReadUpdate =
   | { readonly kind: "message"; readonly message: IncomingMessage }
   | { readonly kind: "decision"; readonly queryId: string; readonly decision: IncomingDecision }
-  /** An edited message, a sticker, a message of a bot and the like. */
+  /** An update that the channel ignores, such as an edited message, a sticker or a message of a bot. */
   | { readonly kind: "other" };
 
 const other: ReadUpdate = { kind: "other" };
@@ -57,13 +57,16 @@ function readQuery(query: unknown): ReadUpdate {
   return { kind: "decision", queryId, decision: { conversationId, senderId, data } };
 }
 
-/** The id of a person. `undefined` for a bot, which also stands for anonymous administrators and linked channels. */
+/**
+ * Returns the id of a person. `undefined` for a bot, as which anonymous administrators and linked channels also
+ * appear.
+ */
 function userIdOf(user: unknown): string | undefined {
   const id = readProperty(user, "id");
   return typeof id === "number" && readProperty(user, "is_bot") !== true ? String(id) : undefined;
 }
 
-/** A chat, or a topic of a chat as `CHAT/TOPIC`. */
+/** Returns the conversation of a message: a chat, or a topic of a chat as `CHAT/TOPIC`. */
 function conversationOf(message: unknown): string | undefined {
   const chat = readProperty(readProperty(message, "chat"), "id");
   if (typeof chat !== "number") return undefined;
@@ -78,7 +81,10 @@ export function chatOf(conversationId: string): { chat_id: number; message_threa
   return { chat_id: Number(chat), ...(topic !== undefined && { message_thread_id: Number(topic) }) };
 }
 
-/** The text or caption. A command without the name of the bot. `undefined` if the command is for another bot. */
+/**
+ * Returns the text or caption of a message, and a command without the name of the bot. `undefined` if the command
+ * is for another bot.
+ */
 function textOf(message: unknown, botName: string | undefined): string | undefined {
   const text = readProperty(message, "text") ?? readProperty(message, "caption") ?? "";
   if (typeof text !== "string") return undefined;

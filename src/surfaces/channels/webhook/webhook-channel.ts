@@ -22,19 +22,20 @@ import { postCallback } from "./callback.ts";
 
 /** Name of the header with time and signature: `t=SECONDS,v1=HEX`. */
 const signatureHeader = "x-reeve-signature";
-/** How far the clock of a sender may differ, in milliseconds. */
+/** Maximum difference of a sender's clock, in milliseconds. */
 const toleranceMs = 300_000;
 const minSecretLength = 32;
 
-/** Returns the header of a body: HMAC-SHA-256 of `SECONDS.BODY` with the secret. */
+/** Returns the signature header for a body: HMAC-SHA-256 of `SECONDS.BODY` with the secret. */
 export function sign(secret: string, body: string, now: number): string {
   const seconds = Math.floor(now / 1_000);
   return `t=${seconds},v1=${macOf(secret, seconds, body).toString("hex")}`;
 }
 
 /**
- * Checks the header of a body, in a time that does not depend on the signature. Returns the signature, which is unique for
- * secret, time and body. Throws `unauthenticated` if it is wrong, and if the time is too far away.
+ * Checks the signature header of a body, in a time that does not depend on the signature. Returns the signature,
+ * which is unique for secret, time and body. Throws `unauthenticated` if it is wrong, or if the time differs too
+ * much.
  */
 export function verify(secret: string, header: string | null, body: string, now: number): string {
   const [, time, signature] = /^t=(\d{1,12}),v1=([0-9a-f]{64})$/u.exec(header ?? "") ?? [];
@@ -130,13 +131,13 @@ export function webhookChannel(options: WebhookOptions): ChannelAdapter {
 interface VerifiedRequest {
   readonly value: JsonValue;
   /**
-   * Marks the request as received, and refuses it if it was. Called after its effect is stored: a client that repeats a
-   * request after a crash is refused only if nothing is lost.
+   * Marks the request as received, and throws if it was received before. Called after its effect is stored, so that
+   * a client that repeats a request after a crash is refused only if nothing is lost.
    */
   readonly claim: () => Promise<void>;
 }
 
-/** Reads a body after its signature was checked. A request that was received before is refused. */
+/** Reads a body after its signature was checked. Throws for a request that was received before. */
 async function verified(request: Request, port: ChannelPort, secret: string): Promise<VerifiedRequest> {
   const header = request.headers.get(signatureHeader);
   const source = await request.text();
@@ -211,7 +212,10 @@ async function decide(message: Body, port: ChannelPort, claim: VerifiedRequest["
   return { status: decisionStatus[kind], value: { state: kind, text } };
 }
 
-/** Sends messages to the callback address. Without one, the responses contain them, and there is nothing to send. */
+/**
+ * Returns the function that sends messages to the callback address. Without such an address, the responses contain
+ * the messages, and nothing is sent.
+ */
 function sender({
   callbackUrl,
   secret,

@@ -19,8 +19,8 @@ const leaseMs = 30_000;
 export const renewMs = 10_000;
 
 /**
- * The ids of the leases that this process took. A lease with the process id of this process that is not among them is from
- * a killed process that had the same id, for example in a container.
+ * The ids of the leases that this process took. A lease that names the process id of this process but is not among
+ * them belongs to a killed process with the same id, for example in a container.
  */
 const ownIds = new Set<string>();
 
@@ -43,7 +43,10 @@ export class ChannelLease {
     ownIds.add(this.#id);
   }
 
-  /** Like `hold`, for callers that ask often: while the lease is fresh, it returns `true` without a look at the store. */
+  /**
+   * Renews the lease like `hold`, for callers that ask often. While the lease is fresh, it returns `true` without
+   * reading the store.
+   */
   async renew(): Promise<boolean> {
     return this.#clock.now() - this.#heldAt < renewMs || this.hold();
   }

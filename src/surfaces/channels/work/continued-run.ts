@@ -9,11 +9,14 @@ export interface OfferedTopUp {
   readonly taskId: string;
   readonly name: TopUpName;
   readonly amount: number;
-  /** The seq after the end of the run to which the offer belongs. */
+  /** The sequence number (`seq`) after the end of the run to which the offer belongs. */
   readonly fromSeq: number;
 }
 
-/** B8: what the person of an ended run may add so that it continues. `undefined` if that is nothing. */
+/**
+ * B8: returns the amount that the person of an ended run may add so that it continues. `undefined` if that is
+ * nothing.
+ */
 export async function offeredTopUp(run: RunHandle): Promise<OfferedTopUp | undefined> {
   const { status, error } = await run.result();
   const lack = lackOf({ status, failure: error, budget: null });
@@ -31,14 +34,15 @@ export async function seqAfterEnd(run: RunHandle): Promise<number> {
   return seq;
 }
 
-/** The id of the message that stands for the continuation of a run after one of its ends. */
+/** Returns the id of the message that represents the continuation of a run after one of its ends. */
 export function continuationId(runId: string, fromSeq: number): string {
   return `top-up-${shortDigest(runId, String(fromSeq))}`;
 }
 
 /**
- * Adds what was offered. Does nothing if the run was continued since the offer, also by this top-up before a crash. If the
- * process dies inside `topUp`, the amount may count as used although it was not added; it is never added twice.
+ * Adds the offered amount. Does nothing if the run was continued since the offer, also by this top-up before a
+ * crash. If the process dies inside `topUp`, the amount may count as used although it was not added; it is never
+ * added twice.
  */
 export async function addOffered(
   run: RunHandle,

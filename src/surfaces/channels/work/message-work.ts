@@ -19,10 +19,10 @@ import { startRun, transientCodes } from "./start-run.ts";
 import { backoffMs, wait } from "./wait.ts";
 
 const intervalMs = 4_500;
-/** A run that takes longer shows nothing further, because it may sleep for days. */
+/** Time after which a run shows no further typing signs, because it may wait for days. Milliseconds. */
 const longestMs = 600_000;
 
-/** Shows in a conversation that an answer is in work. It is a courtesy: an error ends it and has no other effect. */
+/** Shows in a conversation that an answer is being prepared. An error ends this and has no other effect. */
 class Typing {
   readonly #parts: ChannelParts;
   readonly #conversationId: string;
@@ -60,25 +60,28 @@ class Typing {
   }
 }
 
-/** How long the id of an answered message is kept. A message that arrives again later counts as a new one. */
+/**
+ * Time for which the id of an answered message is kept, in milliseconds. A message that arrives again later counts
+ * as a new one.
+ */
 const seenMs = 7 * 86_400_000;
-/** Number of times that a message may fail for reasons that do not pass with time. */
+/** Number of times that a message may fail for reasons that waiting does not resolve. */
 const maxFailures = 10;
 const stopReason = "stopped in the channel";
 
 /**
- * Works on the stored messages of a channel, while this process holds the channel's lease. Each message is one record
- * whose state changes with one write, so that another process continues at every point: it submits the same run again,
- * which has no effect, follows it, and delivers the pieces that are not marked as sent.
+ * Processes the stored messages of a channel, while this process holds the channel's lease. Each message is one
+ * record whose state changes with one write, so that another process continues at every point: it submits the same
+ * run again, which has no effect, follows it, and delivers the pieces that are not marked as sent.
  */
 export class MessageWork {
   readonly #parts: ChannelParts;
   readonly #questions: Questions;
   readonly #queue: SendQueue;
   readonly #signal: AbortSignal;
-  /** Keys of the messages that this process works on or has queued. */
+  /** Keys of the messages that this process is processing or has queued. */
   readonly #known = new Set<string>();
-  /** The messages of each session that wait, in their order. */
+  /** The waiting messages of each session, in order. */
   readonly #waiting = new Map<string, MessageEntry[]>();
   /** The message of each session whose run is in progress. */
   readonly #active = new Map<string, MessageEntry>();
@@ -93,7 +96,7 @@ export class MessageWork {
     this.#signal = signal;
   }
 
-  /** Takes up all stored messages that this process does not work on yet. */
+  /** Starts to process all stored messages that this process does not process yet. */
   async load(): Promise<void> {
     const { records, channel } = this.#parts;
     const found = await allRecords(records, namespaces.messages, `${channel.name}/`);
@@ -154,8 +157,8 @@ export class MessageWork {
   }
 
   /**
-   * Repeats a task that fails, for example because the store is not available, until it succeeds or the host stops. Never
-   * rejects.
+   * Runs a task again after a failure, for example while the store is not available, until it succeeds or the host
+   * stops. Never rejects.
    */
   async #attempts(entry: MessageEntry, task: () => Promise<void>): Promise<void> {
     const { clock, channel, log } = this.#parts;
@@ -177,7 +180,7 @@ export class MessageWork {
     }
   }
 
-  /** Removes a message that fails again and again, so that it does not hold up those after it for ever. */
+  /** Removes a message that fails again and again, so that it does not block later messages. */
   async #giveUp(entry: MessageEntry, reason: string): Promise<void> {
     const { channel, log } = this.#parts;
     log(`channel ${channel.name}: a message is abandoned after ${maxFailures} attempts: ${reason}`);
@@ -368,7 +371,7 @@ export class MessageWork {
     await this.#finish(entry);
   }
 
-  /** Remembers the id of the message, then removes the message. A crash in between repeats only this. */
+  /** Stores the id of the message, then removes the message. After a crash in between, only this is repeated. */
   async #finish(entry: MessageEntry, status?: string): Promise<void> {
     const { records, clock } = this.#parts;
     const { key, message } = entry;

@@ -5,7 +5,7 @@ import { shortDigest } from "../../http/short-digest.ts";
 import type { ChannelParts } from "./parts.ts";
 import type { SendQueue } from "./send-queue.ts";
 
-/** A message that answers none, before it is cut into pieces. */
+/** A message that is not an answer, before it is cut into pieces. */
 export type Posted = Omit<OutgoingMessage, "piece" | "pieces">;
 
 interface StoredPost {
@@ -14,7 +14,7 @@ interface StoredPost {
   readonly sent: number;
 }
 
-/** N5: stored messages that answer none. Each stays until the platform has accepted all its pieces. */
+/** N5: stored messages that are not answers. Each stays until the platform has accepted all its pieces. */
 export class Outbox {
   readonly #parts: ChannelParts;
   readonly #queue: SendQueue;
@@ -25,7 +25,7 @@ export class Outbox {
     this.#queue = queue;
   }
 
-  /** Stores a message. A message with the same `deliveryId` that is stored already stays. */
+  /** Stores a message. If a message with the same `deliveryId` is already stored, that one stays. */
   static async store({ records, channel, clock }: ChannelParts, message: Posted): Promise<void> {
     const key = `${channel.name}/${shortDigest(message.deliveryId)}`;
     const value = { message, postedAt: clock.now(), sent: 0 } satisfies StoredPost as unknown as JsonObject;

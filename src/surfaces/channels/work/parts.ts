@@ -4,7 +4,7 @@ import type { Owner } from "../access/owner.ts";
 import type { Senders } from "../access/senders.ts";
 import type { ChannelAdapter } from "../channel.ts";
 
-/** What the parts of a channel's host share. */
+/** The parts that the classes of a channel's host share. */
 export interface ChannelParts {
   readonly channel: ChannelAdapter;
   /** Name of the agent that answers. */
@@ -18,7 +18,7 @@ export interface ChannelParts {
   readonly log: (line: string) => void;
 }
 
-/** S6: the runtime as the owner of a message may see it. */
+/** S6: returns the runtime in the view of the owner of a message. */
 export function viewOf(runtime: Runtime, { tenantId, userId }: Owner): Runtime {
   return tenantId === null ? runtime : runtime.forTenant({ tenantId, userId });
 }

@@ -21,7 +21,7 @@ interface StoredQuestion extends QuestionForm, Owner {
   readonly runId: string;
   /** Empty for the offer of a top-up. */
   readonly approvalId: string;
-  /** The offer of a top-up, and the message that the run answers. Absent for a question of a run. */
+  /** The offer of a top-up, with the message that the run answers. Absent for a question of a run. */
   readonly offer?: { readonly topUp: OfferedTopUp; readonly messageId: string };
   readonly conversationId: string;
   readonly sessionId: string;
@@ -38,7 +38,7 @@ const dayMs = 86_400_000;
 /** How long a top-up is offered. */
 const offerMs = 7 * dayMs;
 
-/** A run whose questions are asked, and where. */
+/** A run whose questions are asked, and the conversation for them. */
 export interface AskedRun {
   readonly run: RunHandle;
   readonly owner: Owner;
@@ -149,7 +149,7 @@ export class Questions {
       .finally(() => this.#sending.delete(key));
   }
 
-  /** Returns `false` if the host stops before the question is sent. */
+  /** Sends a question or offer. Returns `false` if the host stops before it is sent. */
   async #deliver(key: string, queue: SendQueue): Promise<boolean> {
     const { records, channel } = this.#parts;
     const found = await this.#get(key);
