@@ -78,7 +78,7 @@ export function pageOf(source: Source, ids: ReadonlyMap<string, string>): Page {
     .join("\n")
     .trim();
   const [first = ""] = text
-    .replace(/^```[\s\S]*?\n```\s*/u, "")
+    .replace(/^(`{3,})[\s\S]*?\n\1\s*/u, "")
     .replace(/^\*\*`Advanced`\*\*\s*/u, "")
     .split("\n\n");
   const description = /^[[\w*`]/u.test(first) ? plain(first.replaceAll("\n", " ")) : title;
