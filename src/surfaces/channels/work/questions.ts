@@ -248,8 +248,9 @@ export class Questions {
   }
 
   /**
-   * Stores a message that continues the run, then closes the offer. The message is stored once, so that the first press
-   * counts; the process that holds the channel's lease adds the amount. A crash in between repeats only the second write.
+   * Stores a message that continues the run, then closes the offer. The message is stored only once, so that a
+   * second press of the button changes nothing. The process that holds the channel's lease adds the amount. If the
+   * process crashes in between, only the second write is repeated.
    */
   async #accept(
     key: string,
@@ -290,7 +291,7 @@ export class Questions {
     return { kind: "accepted", text: "The run continues." };
   }
 
-  /** Closes a question that was decided, wherever that happened. */
+  /** Closes a question that was decided, in this channel or elsewhere. */
   async closeDecided(
     { run, conversationId }: AskedRun,
     approvalId: string,
@@ -306,7 +307,10 @@ export class Questions {
       if (question.runId === run.runId) await this.#close(key, "the run has ended");
   }
 
-  /** The open questions of a run that has not ended, or the open offers of a top-up for a run that has ended. */
+  /**
+   * Returns the open questions of a run that has not ended, or the open offers of a top-up for a run that has
+   * ended.
+   */
   async of(conversationId: string, runId: string, hasEnded: boolean): Promise<readonly OpenQuestion[]> {
     const open = await this.#open(conversationId);
     return open
@@ -314,7 +318,7 @@ export class Questions {
       .map(({ key, question }) => ({ text: question.text, choices: choicesOf(question, tokenOf(key)) }));
   }
 
-  /** The token of the oldest question of a session that takes a text. */
+  /** Returns the token of the session's oldest question that accepts a text as answer. */
   async textQuestion(conversationId: string, sessionId: string): Promise<string | undefined> {
     const open = await this.#open(conversationId);
     const [oldest] = open
@@ -351,7 +355,7 @@ export class Questions {
     }
   }
 
-  /** Shows the decision in the conversation. The decision counts also if that fails. */
+  /** Shows the decision in the conversation. The decision is also valid if that fails. */
   async #show({ conversationId, text }: StoredQuestion, ref: string, decision: string): Promise<void> {
     const { channel, log } = this.#parts;
     try {
@@ -386,7 +390,7 @@ function tokenOf(key: string): string {
   return key.slice(key.lastIndexOf("/") + 1);
 }
 
-/** The decision of a choice. `undefined` if the question does not offer the choice. */
+/** Returns the decision that belongs to a choice, or `undefined` if the question does not offer the choice. */
 function decisionOf(
   { choices, answers }: StoredQuestion,
   code: string,
@@ -403,7 +407,10 @@ function wordOf(decision: unknown): string {
   return decision === "approved" ? "approved" : decision === "skipped" ? "skipped" : "denied";
 }
 
-/** What became of a question that the runtime closed, for example because the attempt that asked has ended. */
+/**
+ * Text for a question that the runtime closed without an answer, for example because the attempt that asked has
+ * ended.
+ */
 const withdrawn = "withdrawn, because nothing waits for its answer any more";
 
 function wordsOf(decision: unknown, by: unknown): string {

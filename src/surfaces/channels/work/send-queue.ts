@@ -3,20 +3,23 @@ import type { OutgoingMessage, SendOutcome } from "../channel.ts";
 import type { ChannelParts } from "./parts.ts";
 import { backoffMs, wait } from "./wait.ts";
 
-/** Number of messages that a channel sends at once, in different conversations. */
+/** Number of messages that a channel sends at the same time, each in a different conversation. */
 const maxAtOnce = 8;
 const dayMs = 86_400_000;
 /** Longest time of one attempt to send a message. */
 const attemptMs = 30_000;
 
-/** Sends the messages of a channel: those of a conversation in order, and each until the platform has accepted it. */
+/**
+ * Sends the messages of a channel. The messages of one conversation are sent in order. Each message is sent again
+ * until the platform has accepted it.
+ */
 export class SendQueue {
   readonly #parts: ChannelParts;
   readonly #signal: AbortSignal;
   readonly #tails = new Map<string, Promise<void>>();
   readonly #waiting: (() => void)[] = [];
   #sending = 0;
-  /** Time before which nothing is sent, because the platform said so. */
+  /** Time until which nothing is sent, because the platform demanded a pause. */
   #pausedUntil = 0;
 
   constructor(parts: ChannelParts, signal: AbortSignal) {

@@ -11,7 +11,7 @@ export interface RunStart {
   readonly signal: AbortSignal;
 }
 
-/** Faults that pass with time: the same call may succeed later. */
+/** Codes of faults that are temporary: the same call may succeed later. */
 export const transientCodes: ReadonlySet<string> = new Set([
   "store_unavailable",
   "store_full",
@@ -68,7 +68,10 @@ async function submit(parts: ChannelParts, { message, owner, runId, signal }: Ru
   return (await view.submit(started.agent, await expanded(parts, input, own), options)).runId;
 }
 
-/** The input with its template or skill filled in. A name that the workspace does not have, such as `/start`, stays as it is. */
+/**
+ * Returns the input with its template or skill expanded. An input that begins with a name unknown to the workspace,
+ * such as `/start`, is returned unchanged.
+ */
 async function expanded(
   { agents, agent }: ChannelParts,
   input: JsonValue,
@@ -82,7 +85,10 @@ async function expanded(
   }
 }
 
-/** The text of a message, with its files if it has any. A file that cannot be loaded is named in the text. */
+/**
+ * Returns the text of a message together with its files, if it has any. For a file that cannot be loaded, the text
+ * contains its name.
+ */
 async function inputOf(
   { channel, log }: ChannelParts,
   { text, attachments }: StoredMessage,
@@ -104,7 +110,10 @@ async function inputOf(
   return parts;
 }
 
-/** Waits for the end of another run of the session, such as one that was started on the page. Returns whether it ended. */
+/**
+ * Waits for the end of another run of the session, such as one that was started on the web page. Returns whether
+ * that run ended.
+ */
 async function untilEnded(
   { runtime }: ChannelParts,
   { owner, signal }: RunStart,

@@ -13,8 +13,8 @@ import type { OfferedTopUp } from "./continued-run.ts";
 export type ChannelCommand = "start" | "new" | "stop";
 
 /**
- * A message that is not answered yet. `queued`: its run is not submitted. `running`: `runId` is its run. `answering`: the
- * first `sent` pieces of the answer were delivered.
+ * A message that is not answered yet. `queued`: its run is not submitted. `running`: `runId` is its run.
+ * `answering`: the platform has received the first `sent` pieces of the answer.
  */
 export interface StoredMessage {
   readonly messageId: string;
@@ -40,7 +40,10 @@ export interface StoredMessage {
   readonly sent: number;
 }
 
-/** A message with its place in the store. Only the holder of the channel's lease changes it. */
+/**
+ * A stored message together with its place in the store. Only the process that holds the channel's lease changes
+ * it.
+ */
 export interface MessageEntry {
   readonly key: string;
   version: number;
@@ -60,12 +63,12 @@ export function messageKey(channel: string, conversationId: string, messageId: s
   return `${channel}/${shortDigest(conversationId)}/${shortDigest(messageId)}`;
 }
 
-/** N1: the id of the run that answers a message. */
+/** Returns the id of the run that answers a message (rule N1). */
 export function runIdOf(channel: string, conversationId: string, messageId: string): string {
   return `run_${shortDigest("channel", channel, conversationId, messageId)}`;
 }
 
-/** N2: the order of the messages of a session. */
+/** Compares two messages by their order in the session (rule N2). */
 export function compareEntries({ message: one }: MessageEntry, { message: other }: MessageEntry): number {
   return one.order - other.order || one.receivedAt - other.receivedAt;
 }

@@ -13,7 +13,7 @@ import {
 import { eachSession, findSessionId } from "./client/find-session.ts";
 import { faultOf, tokenVariable } from "./client/server-place.ts";
 
-/** The options as the command line passes them: texts. */
+/** The options of `reeve chat`, as texts from the command line. */
 export interface ChatOptions extends LocalServerOptions {
   readonly session?: string;
   readonly continue?: boolean;
@@ -23,7 +23,10 @@ export interface ChatOptions extends LocalServerOptions {
   readonly mode: string;
 }
 
-/** Options that determine agents, which a server at an address has already. */
+/**
+ * Options that decide about the agents. They are not allowed for a server at an address, because that server has
+ * its own agents.
+ */
 const localOptions = {
   model: "--model",
   baseUrl: "--base-url",
@@ -74,7 +77,7 @@ export async function chatCommand(options: ChatOptions, terminal: Terminal): Pro
   }
 }
 
-/** Whether a person sits at a terminal on which the cursor can be moved. */
+/** Whether a person uses the chat at a terminal on which the cursor can be moved. */
 function canDraw({ plain = false }: ChatOptions, { env, canAsk, isWatched }: Terminal): boolean {
   return !plain && canAsk && isWatched && env["TERM"] !== "dumb";
 }
@@ -109,7 +112,10 @@ async function serverOf(options: ChatOptions, terminal: Terminal): Promise<ChatS
     : remoteServer(url, terminal.env[tokenVariable]);
 }
 
-/** The agent of a name, or the one that a person most likely means: `assistant`, or else the first one. */
+/**
+ * Returns the agent with a name. Without a name, returns the agent that a person most likely means: `assistant`, or
+ * else the first agent.
+ */
 async function agentOf(
   client: RouteClient,
   wanted: string | undefined,
@@ -148,7 +154,7 @@ async function refuseOtherAgent(client: RouteClient, sessionId: string, agent: s
   );
 }
 
-/** Whether an id is that of an agent with this name. */
+/** Whether an agent id belongs to an agent with this name. */
 function isOf(agentId: string, agent: string): boolean {
   return agentId === agent || parseAgentId(agentId).name === agent;
 }

@@ -41,11 +41,11 @@ export interface SessionSettings {
   readonly thinkingLevel?: ThinkingLevel;
 }
 
-/** The most entries of a session that are read: the newest ones. */
+/** Maximum number of entries of a session that are read. The newest entries are read. */
 const mostRead = 400;
 /** The most runs that one request returns. */
 const mostRuns = 200;
-/** After how many milliseconds a surface has drawn a session. */
+/** Milliseconds after which a surface has certainly drawn a session. */
 const drawnMs = 50;
 
 /** Events after which the queue is read again. */
@@ -59,8 +59,8 @@ const queueEvents: ReadonlySet<Event["type"]> = new Set<Event["type"]>([
 ]);
 
 /**
- * One conversation with an agent of a server: what it shows, and what a person can do in it. Every surface of `reeve chat` is
- * drawn from it.
+ * One conversation with an agent of a server: the content that is shown, and the actions that a person can take.
+ * Every surface of `reeve chat` is drawn from this class.
  */
 export class Conversation {
   readonly model = new ChatModel();
@@ -74,7 +74,10 @@ export class Conversation {
   #queue: readonly QueuedInput[] = [];
   #usage: ContextUsage | undefined;
   #pastUsd: number | null = 0;
-  /** Where the runs begin whose cost is not read yet. `undefined` if the cost of all runs is. */
+  /**
+   * Cursor after which the runs begin whose cost has not been read yet. `undefined` if the costs of all runs have
+   * been read.
+   */
   #unreadRuns: { readonly after: string } | undefined;
   /** Since when the server has not answered. */
   #lostAt: number | undefined;
@@ -113,29 +116,29 @@ export class Conversation {
     return this.#queue;
   }
 
-  /** How much of the window of the model is filled. `undefined` until it is known. */
+  /** The part of the model's context window that is filled. `undefined` until it is known. */
   get usage(): ContextUsage | undefined {
     return this.#usage;
   }
 
-  /** What the runs of the session have cost, the current one included. `null` if the price of a call is unknown. */
+  /** The cost of the session's runs, including the current one. `null` if the price of a call is unknown. */
   get costUsd(): number | null {
     const { model } = this;
     const run = model.isWorking ? spentBy(model.view) : 0;
     return sumOf(this.#pastUsd, run);
   }
 
-  /** Whether older runs have cost more than is known so far. */
+  /** Whether the cost of older runs is not completely read yet, so that `costUsd` is too low. */
   get isCostPartial(): boolean {
     return this.#unreadRuns !== undefined;
   }
 
-  /** Since when the server has not answered, in epoch milliseconds. `undefined` while it does. */
+  /** Time since which the server has not answered, in epoch milliseconds. `undefined` while the server answers. */
   get lostAt(): number | undefined {
     return this.#lostAt;
   }
 
-  /** Starts a conversation without a past. Its session is created with the first prompt. */
+  /** Starts an empty conversation. The session is created with the first prompt. */
   startNew(agent: string = this.#agent): void {
     this.#unsure.clear();
     this.#leave();
@@ -144,7 +147,10 @@ export class Conversation {
     this.#changed();
   }
 
-  /** Shows the session to which an extension has moved the conversation. It may be one that the first prompt creates. */
+  /**
+   * Shows the session to which an extension has moved the conversation. The session may not exist yet; then the
+   * first prompt creates it.
+   */
   async show(sessionId: string): Promise<void> {
     try {
       await this.open(sessionId);
@@ -179,7 +185,7 @@ export class Conversation {
     await Promise.all([this.#readUsage(), this.#readOlderRuns(sessionId)]);
   }
 
-  /** Adds what the runs have cost that are older than those of the first page. Costs O(runs of the session). */
+  /** Adds the costs of the runs that are older than those of the first page. Takes O(runs of the session). */
   async #readOlderRuns(sessionId: string): Promise<void> {
     for (let unread = this.#unreadRuns; unread !== undefined; unread = this.#unreadRuns) {
       const query = { sessionId, limit: mostRuns, after: unread.after };
@@ -198,19 +204,25 @@ export class Conversation {
   }
 
   /**
-   * Sends an input. It starts a run, or steers the one that works. Rejects if the server refuses it or does not answer; the
-   * same input can then be sent again without being executed twice.
+   * Sends an input. The input starts a run, or steers the run that is active. Rejects if the server refuses the
+   * input or does not answer; the same input can then be sent again and is still executed only once.
    */
   send(input: JsonValue): Promise<void> {
     return this.#sendTo("steer", input);
   }
 
-  /** Sends an input that the agent reads when it would otherwise end. Without a run, it starts one. */
+  /**
+   * Sends an input that the agent reads only when it would otherwise end. If no run is active, the input starts
+   * one.
+   */
   followUp(input: JsonValue): Promise<void> {
     return this.#sendTo("follow-up", input);
   }
 
-  /** Sends an input to a queue of the run that works, or to where an earlier attempt of the same input went. */
+  /**
+   * Sends an input to a queue of the active run. If an earlier attempt to send the same input was not answered, the
+   * input goes to the place of that attempt.
+   */
   #sendTo(queue: InputPlace["queue"], input: JsonValue): Promise<void> {
     const before = this.#unsure.find(input);
     if (before !== undefined) return before === "run" ? this.#start(input) : this.#enqueue(before, input);
@@ -218,7 +230,7 @@ export class Conversation {
     return isWorking && runId !== undefined ? this.#enqueue({ queue, runId }, input) : this.#start(input);
   }
 
-  /** Starts a run. If the session is busy with one meanwhile, the input steers that one. */
+  /** Starts a run. If another run has started in the session in the meantime, the input steers that run. */
   async #start(input: JsonValue): Promise<void> {
     const shown = this.model.say(input);
     this.#changed();
@@ -254,7 +266,10 @@ export class Conversation {
     }
   }
 
-  /** Sets the name, the model or the thinking level. A session that does not exist yet is created. */
+  /**
+   * Sets the name, the model or the thinking level of the session. If the session does not exist yet, it is
+   * created.
+   */
   async change(settings: SessionSettings): Promise<void> {
     const sessionId = this.#sessionId;
     const isKnown =
@@ -311,8 +326,9 @@ export class Conversation {
   }
 
   /**
-   * Puts an input into the queue before later ones, which keep their order. Those that a task has read meanwhile stay read.
-   * `onUnsent` gets what could not be sent when the server refuses an input or does not answer.
+   * Puts an input into the queue before later ones, which keep their order. Later inputs that a task reads during
+   * this call stay read. If the server refuses an input or does not answer, `onUnsent` receives the inputs that
+   * could not be sent.
    */
   async insert(
     kind: QueuedInput["kind"],
@@ -334,7 +350,7 @@ export class Conversation {
     }
   }
 
-  /** Stops the run that works. Returns the inputs that waited for it. */
+  /** Stops the active run. Returns the inputs that waited in its queue. */
   async stop(reason = "stopped at the terminal"): Promise<readonly JsonValue[]> {
     const { runId } = this.model;
     if (runId === undefined || !this.model.isWorking) return [];
@@ -358,7 +374,7 @@ export class Conversation {
     });
   }
 
-  /** Follows the last run again, which a person has continued after its end. */
+  /** Follows the last run again, after a person has continued it although it had ended. */
   async refollow(): Promise<void> {
     const { runId, view } = this.model;
     if (runId === undefined) return;
@@ -369,7 +385,10 @@ export class Conversation {
     this.#connect(runId, (view?.seq ?? -1) + 1);
   }
 
-  /** A worker applies the order to continue a moment later. Until then, the run has ended for every reader. */
+  /**
+   * Waits until the run is really continued. A worker applies the order to continue a moment later; until then,
+   * every reader sees the run as ended.
+   */
   async #untilContinued(runId: string, lastAt: number): Promise<void> {
     for (let tries = 0; tries < 100; tries++) {
       const { endedAt } = await this.#client.get("/api/runs/{runId}", { params: { runId } });
@@ -383,7 +402,7 @@ export class Conversation {
     );
   }
 
-  /** Resolves when no run of the session is unfinished, or the one that works waits for a person. */
+  /** Resolves when all runs of the session have ended, or when the active run waits for a person. */
   async untilIdle(signal: AbortSignal): Promise<void> {
     while (!signal.aborted) {
       if (this.model.isWorking && this.model.questions.length > 0) return;
@@ -414,7 +433,7 @@ export class Conversation {
     });
   }
 
-  /** Calls back with errors of the streams, which no call can report. */
+  /** Registers a callback for errors of the event streams, which no other call can report. */
   onProblem(callback: (error: unknown) => void): void {
     this.#problems.push(callback);
   }
@@ -442,7 +461,10 @@ export class Conversation {
     this.#unreadRuns = undefined;
   }
 
-  /** Sends an input to a queue of a run. If the run has ended without reading it, the input starts the next one. */
+  /**
+   * Sends an input to a queue of a run. If the run has ended without reading the input, the input starts the next
+   * run.
+   */
   async #enqueue(place: InputPlace, input: JsonValue): Promise<void> {
     const { queue, runId } = place;
     const params = { runId };
@@ -466,7 +488,7 @@ export class Conversation {
     await shown.catch((error: unknown) => this.#report(error));
   }
 
-  /** Takes an input out of the queue of an ended run. Returns whether the run had not read it. */
+  /** Takes an input out of the queue of an ended run. Returns `true` if the run had not read the input. */
   async #takeFromEnded(runId: string, inputId: string): Promise<boolean> {
     const answer = await this.#client.post("/api/runs/{runId}/withdraw-input", {
       params: { runId },
@@ -498,7 +520,7 @@ export class Conversation {
     this.#changed();
   }
 
-  /** Reads the events of a run from a number on, until the run has ended. */
+  /** Reads the events of a run, beginning with a sequence number, until the run has ended. */
   #connect(runId: string, from: number): void {
     this.#following?.abort();
     const following = new AbortController();
@@ -571,7 +593,7 @@ export class Conversation {
   }
 }
 
-/** What the ended ones of some runs have cost. `null` if one of these costs is unknown. */
+/** Returns the cost of the runs of a list that have ended. `null` if the cost of one of these runs is unknown. */
 function costOf(runs: readonly Run[]): number | null {
   return runs.reduce<number | null>(
     (sum, { endedAt, costUsd }) => (endedAt === null ? sum : sumOf(sum, costUsd)),
@@ -579,7 +601,7 @@ function costOf(runs: readonly Run[]): number | null {
   );
 }
 
-/** The sum of two costs. `null` if one of them is unknown. */
+/** Returns the sum of two costs, or `null` if one of the two is unknown. */
 function sumOf(one: number | null, other: number | null): number | null {
   return one === null || other === null ? null : addUsd(one, other);
 }
@@ -590,7 +612,10 @@ function spentBy(view: RunView | undefined): number | null {
   return root === undefined ? 0 : root.total.costUsd;
 }
 
-/** The run that makes a session busy, if that is why a request was refused. */
+/**
+ * Returns the id of the run that makes a session busy, if the error says that a request was refused for this
+ * reason.
+ */
 function busyRun(error: unknown): string | undefined {
   if (!(error instanceof RequestError) || error.code !== "agent_busy") return undefined;
   const { runId } = error.details;

@@ -17,8 +17,8 @@ export async function* eachSession(client: RouteClient): AsyncIterable<SessionPa
 }
 
 /**
- * The id of the session that a person means: its whole id, or a prefix that only one session has. A prefix costs
- * O(sessions).
+ * Returns the id of the session that a person means by a text: the whole id, or a prefix with which only one
+ * session id begins. A prefix takes O(sessions).
  */
 export async function findSessionId(client: RouteClient, text: string): Promise<string> {
   const known = await unlessAbsent(client.get("/api/sessions/{sessionId}", { params: { sessionId: text } }));

@@ -17,16 +17,19 @@ import { printable, type Terminal } from "../../terminal/terminal.ts";
 import type { ServerPlace } from "../../../client/route-client.ts";
 import { ownLimits, ownPlace, remotePlace } from "./server-place.ts";
 
-/** What a chat can do only on the machine whose files the agents use. */
+/** Functions of a chat that work only on the machine whose files the agents use. */
 interface LocalParts {
   readonly workspace: Workspace;
   /** Address of the store. */
   readonly store: string;
-  /** The profile that the person has named. If absent, that of the environment. */
+  /** The profile that the person has named. If absent, the profile of the environment is used. */
   readonly profile: string | undefined;
   /** Reads the files of the workspace again. */
   reload(): Promise<void>;
-  /** Sets what `shutdown` and a change of the session by an extension do. Before, they do nothing. */
+  /**
+   * Sets the actions for `shutdown` and for a change of the session by an extension. Before this call, both do
+   * nothing.
+   */
   navigate(navigation: Navigation): void;
 }
 
@@ -41,7 +44,7 @@ export interface ChatServer {
   readonly place: ServerPlace;
   /** `undefined` for a server at an address. */
   readonly local: LocalParts | undefined;
-  /** Executes the runs of a session from now on, if they are executed here. */
+  /** From now on, executes the runs of a session, if this process executes runs. */
   drive(sessionId: string): void;
   close(): Promise<void>;
 }
@@ -51,8 +54,9 @@ export interface LocalServerOptions extends SettingsOptions {
 }
 
 /**
- * Opens the workspace of this folder and its store, and serves them inside this process. It executes the runs of the sessions that
- * the chat shows, and no others: continuing what other programs have left would cost money unnoticed.
+ * Opens the workspace of this folder and its store, and serves them inside this process. It executes the runs of
+ * the sessions that the chat shows, and no others: to continue unfinished runs of other programs would cost money
+ * without the person noticing.
  */
 export async function openLocalServer(options: LocalServerOptions, terminal: Terminal): Promise<ChatServer> {
   const { agent: _shown, ...hosting } = options;
@@ -135,7 +139,7 @@ export async function openLocalServer(options: LocalServerOptions, terminal: Ter
   }
 }
 
-/** A server at an address. Its workers execute the runs. */
+/** Creates the connection to a server at an address. The workers of that server execute the runs. */
 export function remoteServer(url: string, token: string | undefined): ChatServer {
   return {
     place: remotePlace(url, token),

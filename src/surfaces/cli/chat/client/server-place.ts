@@ -4,14 +4,17 @@ import { nameAgents } from "../../../view/agent-names.ts";
 import { printable } from "../../terminal/terminal.ts";
 import type { RequestError, ServerPlace } from "../../../client/route-client.ts";
 
-/** The name of the variable with the token for a server at an address. */
+/** The environment variable with the token for a server at an address. */
 export const tokenVariable = "REEVE_TOKEN";
 
-/** The address under which the server of this process is addressed. Nothing listens there. */
+/** The base URL for requests to the server inside this process. No server listens at this address. */
 const ownUrl = "http://localhost";
 /** The sender of every request to it. */
 const ownSender = { incoming: { socket: { remoteAddress: "127.0.0.1" } } };
-/** The limits of the server of this process. The person types less, and a program behind `--mode rpc` is this machine's own. */
+/**
+ * The rate limits of the server inside this process. They are never reached: a person types less, and a program
+ * that uses `--mode rpc` runs on the same machine and is trusted.
+ */
 export const ownLimits = { requestsPerSecond: 100_000, requestBurst: 100_000 };
 
 /** The server of this process. */
@@ -19,7 +22,10 @@ export function ownPlace(server: Pick<Server, "fetch">): ServerPlace {
   return { url: ownUrl, fetch: (request) => server.fetch(request, ownSender), read: nameAgents };
 }
 
-/** A server at an address. Throws `invalid_argument` if it is no such address, or if a header cannot have the token. */
+/**
+ * Returns the connection data of a server at an address. Throws `invalid_argument` if the address is invalid, or if
+ * the token cannot be sent in a header.
+ */
 export function remotePlace(url: string, token: string | undefined): ServerPlace {
   if (!isServerAddress(url))
     throw new Fault(
@@ -45,12 +51,12 @@ function isServerAddress(text: string): boolean {
   return /^https?:$/u.test(protocol) && `${username}${password}${pathname}${search}${hash}` === "/";
 }
 
-/** An address as an error shows it: without its password. */
+/** Returns an address without its password, for error messages. */
 function describeAddress(text: string): string {
   return JSON.stringify(text.replace(/\/\/[^/]*@/u, "//[secret]@"));
 }
 
-/** The fault of a refused request, so that the command ends with the exit code of the refusal. */
+/** Converts the error of a refused request to a fault, so that the command ends with the exit code of the refusal. */
 export function faultOf({ code, message }: RequestError): Fault {
   if (code === "unauthenticated" || code === "permission_denied")
     return new Fault(

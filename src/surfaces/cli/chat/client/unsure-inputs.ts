@@ -16,9 +16,9 @@ interface Attempt {
 }
 
 /**
- * The inputs of which it is not known whether the server has received them, because its answer was lost. The same input
- * that is sent again goes to the same place under the same key, under which the server executes it once, also after it was
- * started again.
+ * The inputs of which it is unknown whether the server has received them, because its answer was lost. If the same
+ * input is sent again, it goes to the same place with the same key. The server executes an input only once per key,
+ * even after a restart.
  */
 export class UnsureInputs {
   readonly #attempts = new Map<string, Attempt>();

@@ -9,23 +9,23 @@ import type { Role, Theme } from "../screen/theme.ts";
 /** The place in which a tree is drawn, and its look. */
 export interface ChartPlace {
   readonly columns: number;
-  /** Number of lines, with the line of titles. */
+  /** Number of lines, including the line with the titles. */
   readonly rows: number;
   readonly theme: Theme;
   readonly measure: TextMeasure;
   /** Epoch milliseconds. */
   readonly now: number;
-  /** Whether the marked agent is shown as such. Default: `true`. */
+  /** Whether the marked agent is highlighted. Default: `true`. */
   readonly hasFocus?: boolean;
 }
 
 interface ChartRow {
   readonly task: TaskView;
-  /** The branches of the tree before the agent. */
+  /** The branch lines of the tree that stand before the agent. */
   readonly branches: string;
 }
 
-/** A cell of a line: a text, and what it means. */
+/** A cell of a line: a text and its role, which decides about its colour. */
 interface Cell {
   readonly text: string;
   readonly role?: Role;
@@ -43,8 +43,9 @@ const [wide, widest] = [110, 150];
 const gap = 2;
 
 /**
- * The agents of a run as a tree: status, seat, what each does now, cost and budget, model calls. It remembers which agent is
- * marked, and which part is in view. Only lines in view are made, so that a run with thousands of agents costs no more.
+ * The agents of a run as a tree: status, seat, current activity, cost and budget, and model calls of each agent.
+ * The tree remembers the marked agent and the visible part. Only visible lines are created, so that a run with
+ * thousands of agents takes no more time.
  */
 export class AgentTree {
   #view: RunView | undefined;
@@ -60,7 +61,7 @@ export class AgentTree {
     this.#rows = rowsOf(view, this.#isFolded);
   }
 
-  /** Leaves out the agents that have ended with all of their reports, or shows them again. */
+  /** Hides the agents that have ended together with all of their reports, or shows them again. */
   fold(): void {
     this.#isFolded = !this.#isFolded;
     if (this.#view !== undefined) this.#rows = rowsOf(this.#view, this.#isFolded);
@@ -76,7 +77,7 @@ export class AgentTree {
     return this.#rows[this.#markedAt()]?.task;
   }
 
-  /** Number of lines that the whole chart has. */
+  /** Number of lines of the whole chart. */
   get height(): number {
     return this.#rows.length + 1;
   }
@@ -85,7 +86,7 @@ export class AgentTree {
     this.#marked = taskId;
   }
 
-  /** Marks another agent, a number of lines below the marked one, or above it. */
+  /** Marks the agent that stands `by` lines below the marked agent, or above it if `by` is negative. */
   move(by: number): void {
     const at = Math.max(0, Math.min(this.#rows.length - 1, this.#markedAt() + by));
     this.#marked = this.#rows[at]?.task.taskId;
@@ -120,7 +121,7 @@ export class AgentTree {
   }
 }
 
-/** The tasks that have not ended, and those above them. */
+/** Returns the ids of the tasks that have not ended, and of the tasks above them in the tree. */
 function liveTasks({ tasks }: RunView): ReadonlySet<TaskId> {
   const live = new Set<TaskId>();
   for (const task of tasks) {
@@ -134,8 +135,8 @@ function liveTasks({ tasks }: RunView): ReadonlySet<TaskId> {
 }
 
 /**
- * The tasks in the order of the tree, each before its reports, with the branches that lead to it. `isFolded`: the root and the
- * tasks that have not ended, with those above them.
+ * Returns the tasks in the order of the tree, each before its reports, with the branch lines that lead to it. If
+ * `isFolded` is `true`, returns only the root, the tasks that have not ended, and the tasks above them.
  */
 function rowsOf(view: RunView, isFolded: boolean): readonly ChartRow[] {
   const children = childrenOf(view);
@@ -162,7 +163,10 @@ function rowsOf(view: RunView, isFolded: boolean): readonly ChartRow[] {
   return rows;
 }
 
-/** The sign of a task, and how it looks. Each status has a sign of its own, so that colours come second. */
+/**
+ * Returns the sign for the status of a task, and its role. Each status has a different sign, so that the colour is
+ * not necessary to understand it.
+ */
 function signOf(task: TaskView): Cell {
   const { status, questions } = task;
   if (isAsking(task) || (questions > 0 && !hasEndedTask(task))) return { text: "?", role: "hold" };
@@ -189,7 +193,7 @@ function standingOf(task: TaskView): string {
   return task.status === "pending" ? causeWords.seat : taskWord(task);
 }
 
-/** The signs of the chart in words, for help. */
+/** Explains the signs of the chart in words, for the help. */
 export const chartSigns =
   "● works  ◌ waits  ? waits for you  ‖ paused  ○ waits for a seat  ✓ done  – cancelled  ✗ stopped or failed  ▪ has a seat";
 
@@ -205,7 +209,7 @@ function costOfBudget({ total, budget }: TaskView): string {
   return cap === null ? shortUsd(total.costUsd) : `${shortUsd(total.costUsd)} of ${shortUsd(cap)}`;
 }
 
-/** Answered model calls of a task, and how many it may make. */
+/** Returns the number of answered model calls of a task, and the maximum that the task may make. */
 export function turnsOf({ own, budget }: TaskView): string {
   const turns = own.calls - own.lost.calls;
   const most = budget?.maxTurns ?? null;
@@ -308,7 +312,7 @@ function nameRole({ task }: ChartRow): Partial<Cell> {
   return role === undefined ? {} : { role };
 }
 
-/** A line of cells below the titles of their columns. */
+/** Returns a line of cells, aligned with the titles of the columns. */
 function lineOf(
   columns: readonly Column[],
   cells: readonly Cell[],

@@ -11,20 +11,23 @@ import { argumentLines, questionLine, requestDetails } from "./questions.ts";
 /** How the conversation is shown. */
 export interface BlockLook {
   readonly theme: Theme;
-  /** Whether calls show their arguments and results, and answers their reasoning. */
+  /** Whether calls are shown with their arguments and results, and answers with their reasoning. */
   readonly isOpen: boolean;
   /** Whether the person has marked the part. Default: `false`. */
   readonly isMarked?: boolean;
-  /** Whether images are shown where the terminal can. Default: `false`: their names only. */
+  /** Whether images are shown if the terminal can show them. Default: `false`: only their names are shown. */
   readonly showsImages?: boolean;
 }
 
-/** The most lines of what a person has sent, such as a paste. */
+/** Maximum number of lines that are shown of a text that a person has sent, such as a paste. */
 const mostTyped = 30;
 /** The most lines of an opened result. */
 const mostLines = 200;
 
-/** One part of a conversation as a block of the screen. Texts of others are shown with their hidden characters. */
+/**
+ * Returns one part of a conversation as a block of the screen. In texts that the person has not written, hidden
+ * characters are made visible.
+ */
 export function blockOf({ id, version, item }: PlacedItem, look: BlockLook): Block {
   return {
     id,
@@ -122,7 +125,10 @@ const marks: Readonly<Record<CallItem["status"], readonly [Role, string]>> = {
   denied: ["bad", "⊘"],
 };
 
-/** A call in one line: how it stands, its name, its argument that says most, its time, and its cost if it has one. */
+/**
+ * Returns a call as one line: its status, its name, its most important argument, its duration, and its cost if it
+ * has one.
+ */
 function callLine(
   { status, name, input, durationMs, cost, diff, progress }: CallItem,
   { paint }: Theme,
@@ -155,7 +161,7 @@ function changeWords(diff: string): string {
   return `+${added} −${removed}`;
 }
 
-/** What a closed call shows below its line: the error of a failed one, and the change of an edit. */
+/** Returns the lines below a closed call: the error of a failed call, and the change that an edit makes. */
 function briefCall({ status, output, diff }: CallItem, theme: Theme): readonly Part[] {
   if (status === "error" || status === "denied") {
     const [first = ""] = visibleText(output)

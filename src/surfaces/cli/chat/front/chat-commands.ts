@@ -9,7 +9,7 @@ import { runCommands } from "./run-commands.ts";
 import { treeCommands } from "./tree-commands.ts";
 import { workspaceCommands } from "./workspace-commands.ts";
 
-/** The commands that every surface of the chat has, in the order in which help shows them. */
+/** The commands that every surface of the chat offers, in the order of the help. */
 export const chatCommands: readonly ChatCommand[] = [
   {
     name: "new",
@@ -66,7 +66,10 @@ export const chatCommands: readonly ChatCommand[] = [
   },
 ];
 
-/** The command that a text names, with what follows it. `undefined` if the text is no command of the chat. */
+/**
+ * Returns the command that a text names, together with the text that follows the name. `undefined` if the text is
+ * no command of the chat.
+ */
 export function commandOf(
   text: string,
 ): { readonly command: ChatCommand; readonly argument: string } | undefined {
@@ -75,7 +78,7 @@ export function commandOf(
   return command === undefined ? undefined : { command, argument: argument.trim() };
 }
 
-/** Runs the command of an extension that a text names. Returns whether it names one. */
+/** Runs the extension command that a text names. Returns whether the text names one. */
 export async function runExtension(
   { client, conversation }: Pick<Desk, "client" | "conversation">,
   text: string,
@@ -94,7 +97,7 @@ export async function runExtension(
   return true;
 }
 
-/** The commands with their arguments and what they do. */
+/** Returns rows with the commands, their arguments and their descriptions. */
 function commandRows(): readonly Row[] {
   return chatCommands.map(({ name, takes, about }) => [`/${name}${takes === "" ? "" : ` ${takes}`}`, about]);
 }

@@ -13,11 +13,11 @@ const freshMs = 5_000;
 const mostFiles = 20_000;
 const mostShown = 50;
 
-/** Completes commands at the beginning of a text, and files after `@`. */
+/** Completes the names of commands at the beginning of a text, and the names of files after `@`. */
 export class Completer {
   readonly #folder: string;
   #files: { readonly readAt: number; readonly paths: Promise<readonly string[]> } | undefined;
-  /** What the agent offers besides the commands of the chat. */
+  /** The commands that the agent offers in addition to those of the chat. */
   commands: readonly AgentCommand[] = [];
 
   constructor(folder: string) {
@@ -89,7 +89,7 @@ function completed(path: string, isNamed: boolean): string {
   return isFolder ? imageName(path).replace(/"? $/u, "") : imageName(path);
 }
 
-/** Files whose name begins with the text come first, then short paths. */
+/** Returns the sort rank of a file path: files whose name begins with the text come first, then short paths. */
 function rank(path: string, wanted: string): number {
   const name = path.slice(path.replace(/\/$/u, "").lastIndexOf("/") + 1).toLowerCase();
   return (name.startsWith(wanted) ? 0 : 1_000_000) + path.length;

@@ -6,10 +6,13 @@ import { reeveHome } from "../../../../capabilities/files/reeve-home.ts";
 import type { JsonValue } from "../../../../kernel/index.ts";
 import { imageParts } from "./images.ts";
 
-/** The most texts that arrow keys and the search bring back. */
+/** Maximum number of texts that the arrow keys and the search can bring back. */
 const mostKept = 500;
 
-/** The texts that a person has sent, in every conversation of every folder. Only the person may read the file. */
+/**
+ * The texts that a person has sent, in all conversations of all folders. Only the person may read the file with
+ * these texts.
+ */
 export class PromptHistory {
   readonly #path = join(reeveHome(), "chat-history.jsonl");
   #texts: string[] = [];
@@ -54,8 +57,8 @@ function textOfLine(line: string): readonly string[] {
 }
 
 /**
- * The input that a text becomes: images that it names as `@picture.png` become parts, and the outputs of commands stand before
- * it.
+ * Converts a text to an input: images that the text names as `@picture.png` become content parts, and the outputs
+ * of commands are put before the text.
  */
 export async function inputOf(text: string, folder: string, outputs: readonly string[]): Promise<JsonValue> {
   const whole = [...outputs, text].join("\n\n");
@@ -63,7 +66,7 @@ export async function inputOf(text: string, folder: string, outputs: readonly st
   return images.length === 0 ? whole : [{ type: "text", text: whole }, ...images];
 }
 
-/** Lets the person write a text in an editor. Returns the text as the person has left it. */
+/** Opens a text in an editor and waits until the person closes it. Returns the changed text. */
 export async function editText(text: string, editor: string): Promise<string> {
   const folder = await mkdtemp(join(tmpdir(), "reeve-chat-"));
   try {

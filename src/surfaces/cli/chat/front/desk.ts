@@ -7,12 +7,12 @@ import type { AskOptions, PickOptions } from "../screen/screen.ts";
 import type { ThemeName } from "../screen/theme.ts";
 import type { KeyMap } from "./keys.ts";
 
-/** What commands and questions use of the surface on which a person sits. */
+/** The functions of a surface that commands and questions use. */
 export interface Desk {
   readonly conversation: Conversation;
   readonly client: RouteClient;
   readonly server: ChatServer;
-  /** Shows a text of the chat itself. It may have several lines. */
+  /** Shows a message of the chat program. The message may have several lines. */
   readonly say: (text: string, tone?: "plain" | "bad" | "hold") => void;
   readonly pick: <Value>(options: PickOptions<Value>) => Promise<Value | undefined>;
   readonly ask: (title: string, options?: AskOptions) => Promise<string | undefined>;
@@ -21,9 +21,9 @@ export interface Desk {
   /** Puts a text into the clipboard of the terminal. */
   readonly copy: (text: string) => void;
   readonly setTheme: (name: ThemeName) => void;
-  /** Reads the commands of extensions, the templates and the skills of the agent again. */
+  /** Reads again the commands of extensions, the templates and the skills of the agent. */
   readonly readCommands: () => Promise<void>;
-  /** Leaves the chat. Runs continue where they are executed. */
+  /** Leaves the chat. Runs continue in the process that executes them. */
   readonly quit: () => void;
   readonly keys: KeyMap;
   readonly env: Readonly<Record<string, string | undefined>>;
@@ -34,24 +34,27 @@ export interface FrontOptions {
   readonly server: ChatServer;
   readonly client: RouteClient;
   readonly terminal: Terminal;
-  /** Makes the conversation, which calls back with each change, and with the events and deltas of its runs. */
+  /**
+   * Creates the conversation. The conversation calls back after each change, and for each event and delta of its
+   * runs.
+   */
   readonly converse: (onChange: () => void, onItem?: ConversationOptions["onItem"]) => Conversation;
   /** Opens the session that the person has named. */
   readonly begin: (conversation: Conversation) => Promise<void>;
-  /** The model of the agent, until its first call names it. */
+  /** The model of the agent. It is used until the first call names its model. */
   readonly model: string | undefined;
 }
 
-/** A command of the chat. Help, completion and the documentation follow from the table of commands. */
+/** A command of the chat. The help, the completion and the documentation are made from the table of these commands. */
 export interface ChatCommand {
   readonly name: string;
-  /** What follows the name, as in `[TEXT]`. Empty if nothing may follow. */
+  /** The arguments of the command, as in `[TEXT]`. Empty if the command takes no arguments. */
   readonly takes: string;
   readonly about: string;
   run(desk: Desk, argument: string): Promise<void>;
 }
 
-/** The session of a conversation, for requests. Throws if there is none yet. */
+/** Returns the session id of a conversation, for requests. Throws if the conversation has no session yet. */
 export function sessionOf({ sessionId }: Desk["conversation"]): { readonly sessionId: string } {
   if (sessionId !== undefined) return { sessionId };
   throw new Fault("not_found", "this conversation has no session yet; send a first message");

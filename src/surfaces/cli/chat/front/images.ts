@@ -43,8 +43,8 @@ export function isTextPart(part: JsonValue): boolean {
 }
 
 /**
- * How a composer names a pasted path of an image, as terminals paste files that are dropped on them. `undefined` if the text is
- * anything else.
+ * Returns the name of a pasted image path as the composer writes it. Terminals paste the path of a file that is
+ * dropped on them. `undefined` if the text is not the path of an image.
  */
 export function pastedImage(text: string, folder: string): string | undefined {
   const pasted = text.trim();
@@ -53,17 +53,20 @@ export function pastedImage(text: string, folder: string): string | undefined {
   return isImage(path) && existsSync(absolute(folder, path)) ? imageName(path) : undefined;
 }
 
-/** Images of drafts that no file of the person has, such as that of the clipboard. Their files are deleted with the chat. */
+/**
+ * Images in drafts that exist in no file of the person, such as the image of the clipboard. Their temporary files
+ * are deleted when the chat ends.
+ */
 export class DraftImages {
   #folder: Promise<string> | undefined;
   #count = 0;
 
-  /** Writes the image of the clipboard to a file. Returns how a composer names it. */
+  /** Writes the image of the clipboard to a file. Returns the name of this file as the composer writes it. */
   async take(): Promise<string> {
     return this.#write("clipboard", ".png", await readClipboard());
   }
 
-  /** An input as a draft: its text, with a name for each image that the text does not name. */
+  /** Converts an input to a draft: its text, followed by a name for each image that the text does not name. */
   async draftOf(input: JsonValue): Promise<string> {
     if (!Array.isArray(input)) return inputText(input);
     const parts = input as readonly JsonValue[];
@@ -109,7 +112,10 @@ async function readClipboard(): Promise<Buffer> {
   );
 }
 
-/** What a program writes: nothing if it fails, such as without an image. `undefined` if it is not installed. */
+/**
+ * Returns the output of a program. The output is empty if the program fails, for example because there is no image.
+ * `undefined` if the program is not installed.
+ */
 function outputOf(program: string, args: readonly string[]): Promise<Buffer | undefined> {
   return new Promise((resolve) => {
     const options = { encoding: "buffer", maxBuffer: mostBytes + 1, timeout: 10_000 } as const;
@@ -137,12 +143,15 @@ function isImage(name: string): boolean {
   return types[extname(name).toLowerCase()] !== undefined;
 }
 
-/** How a text names a file after `@`. A path with a space has quotes. */
+/** Returns the name of a file as it is written after `@`. A path with a space is put in quotes. */
 export function imageName(path: string): string {
   return /\s/u.test(path) ? `@"${path}" ` : `@${path} `;
 }
 
-/** A path as terminals paste it: in quotes, with escaped spaces, or as the address of a file. */
+/**
+ * Converts a pasted path to a plain path. Terminals paste paths in quotes, with escaped spaces, or as a `file:`
+ * URL.
+ */
 function pathOf(pasted: string): string {
   if (pasted.startsWith("file://")) {
     try {

@@ -25,9 +25,9 @@ import { activityParts, statusLine } from "./status-line.ts";
 
 /** Milliseconds between two pictures. */
 const frameMs = 25;
-/** Milliseconds between two pictures of an activity that only shows its time. */
+/** Milliseconds between two drawings while only the elapsed time of an activity changes. */
 const tickMs = 100;
-/** Number of items that are drawn. When there are more, the older half is left out. */
+/** Maximum number of items that are drawn. When there are more, the older half is left out. */
 const mostDrawn = 400;
 /** How long a second Ctrl-C leaves. */
 const twiceMs = 2_000;
@@ -39,7 +39,7 @@ export async function interactiveChat(options: FrontOptions): Promise<ExitKind> 
   return chat.run();
 }
 
-/** Sends an input to the conversation: for the next step, or for after the current answer. */
+/** Sends an input to the conversation, either for the next step or for the time after the current answer. */
 type Sending = (input: JsonValue) => Promise<void>;
 
 class InteractiveChat implements Desk {
@@ -62,7 +62,7 @@ class InteractiveChat implements Desk {
   #firstDrawn = 0;
   #frame: NodeJS.Timeout | undefined;
   #ticker: NodeJS.Timeout | undefined;
-  /** Whether a list or a question has the place of the composer. */
+  /** Whether a list or a question is shown in place of the composer. */
   #isPicking = false;
   #asked: { readonly name: string; readonly withdraw: AbortController } | undefined;
   /** Names of questions that the person wants to answer later. */
@@ -179,7 +179,7 @@ class InteractiveChat implements Desk {
     }
   }
 
-  /** Executes a command at once, and sends another text with `send`. */
+  /** Executes the text at once if it is a command. Otherwise sends it with `send`. */
   async #submit(given: string, send: Sending = (input) => this.conversation.send(input)): Promise<void> {
     const text = given.trim();
     this.#hint = "";
@@ -366,7 +366,7 @@ class InteractiveChat implements Desk {
     this.#changed();
   }
 
-  /** Puts inputs that came back from the queue before what the person has written since. */
+  /** Puts inputs that were taken out of the queue before the text that the person has written in this time. */
   async #restore(inputs: readonly JsonValue[]): Promise<void> {
     if (inputs.length === 0) return;
     const texts = await Promise.all(inputs.map((input) => this.#images.draftOf(input)));
@@ -393,7 +393,10 @@ class InteractiveChat implements Desk {
     }, frameMs);
   }
 
-  /** Asks the oldest open question that the person has not put off, and withdraws one that was answered elsewhere. */
+  /**
+   * Asks the oldest open question that the person has not postponed. Withdraws the shown question if it was
+   * answered elsewhere.
+   */
   #askNext(): void {
     if (this.#isOver) return;
     const { model } = this.conversation;
@@ -442,7 +445,7 @@ class InteractiveChat implements Desk {
     }
   }
 
-  /** The newest items. Earlier ones are not drawn. */
+  /** Returns the newest items. Older items are not drawn. */
   #drawnItems(): readonly PlacedItem[] {
     const { items } = this.conversation.model;
     if (items.length < this.#firstDrawn) this.#firstDrawn = 0;
@@ -482,8 +485,8 @@ class InteractiveChat implements Desk {
 }
 
 /**
- * Passes what other parts of the process print, such as errors of extensions, to the chat instead of the terminal, which it
- * would overwrite. The returned function ends that.
+ * Redirects the output of other parts of the process, such as errors of extensions, to the chat. Otherwise this
+ * output would overwrite the terminal. The returned function ends the redirection.
  */
 export function captureStray(onLine: (line: string) => void): () => void {
   const { stderr } = process;

@@ -3,7 +3,7 @@ import { join } from "node:path";
 import { reeveHome } from "../../../../capabilities/files/reeve-home.ts";
 import { Fault, nearestName } from "../../../../kernel/index.ts";
 
-/** What the keys of the chat do, with their usual keys. The keys of the composer itself are those of its editor. */
+/** The actions of the chat with their default keys. The editor of the composer defines its own keys. */
 const actions = {
   stop: { keys: ["escape"], about: "stop the run; what waited in the queue returns to the composer" },
   queue: { keys: ["alt+enter"], about: "send when the agent would otherwise end" },
@@ -49,7 +49,7 @@ export function keyRows(keys: KeyMap): readonly (readonly [string, string])[] {
   ];
 }
 
-/** The action of a key. `undefined` if it has none. */
+/** Returns the action of a key, or `undefined` if the key has no action. */
 export function actionOf(keys: KeyMap, matches: (key: string) => boolean): KeyAction | undefined {
   return names.find((name) => keys[name].some(matches));
 }
@@ -58,7 +58,10 @@ export function actionOf(keys: KeyMap, matches: (key: string) => boolean): KeyAc
 const keyName =
   /^(?:(?:ctrl|shift|alt|super)\+)*(?:[a-z0-9]|[^\sa-z0-9]|escape|enter|tab|space|backspace|delete|insert|home|end|pageUp|pageDown|up|down|left|right|f\d{1,2})$/u;
 
-/** Reads `keybindings.json` of the user, as in `{ "queue": "ctrl+q", "open": ["ctrl+o", "f2"] }`. An absent file changes nothing. */
+/**
+ * Reads the file `keybindings.json` of the user, as in `{ "queue": "ctrl+q", "open": ["ctrl+o", "f2"] }`. If the
+ * file does not exist, the default keys are used.
+ */
 export async function readKeys(): Promise<KeyMap> {
   const path = join(reeveHome(), "keybindings.json");
   let text: string;

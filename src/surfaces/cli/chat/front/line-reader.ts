@@ -1,10 +1,10 @@
 import type { Readable } from "node:stream";
 import { StringDecoder } from "node:string_decoder";
 
-/** What the wait for the next line resolves to if something else happens first. */
+/** Value to which the wait for the next line resolves if another event happens first. */
 export const other = Symbol("other");
 
-/** How many lines wait before the source is paused. */
+/** Maximum number of waiting lines. When there are more, the source is paused. */
 const mostWaiting = 1_000;
 
 /**
@@ -35,7 +35,10 @@ export class LineReader {
       .resume();
   }
 
-  /** The next line; `undefined` at the end, and `other` if `isOther` holds first. It is asked again after each `wake()`. */
+  /**
+   * Returns the next line, `undefined` at the end of the input, or `other` if `isOther` returns `true` first.
+   * `isOther` is called again after each `wake()`.
+   */
   async next(isOther: () => boolean = () => false): Promise<string | undefined | typeof other> {
     for (;;) {
       const line = this.#waiting.shift();
@@ -53,7 +56,7 @@ export class LineReader {
     this.#wake();
   }
 
-  /** Stops reading. Lines that have arrived already are dropped. */
+  /** Stops reading. Lines that have arrived but were not read are dropped. */
   close(): void {
     this.#source
       .off("data", this.#add)

@@ -2,8 +2,8 @@ import { reserveStdout } from "../../terminal/process-terminal.ts";
 import type { Terminal } from "../../terminal/terminal.ts";
 
 /**
- * Calls back when the other side of a chat in lines is gone: the terminal or stdout was closed, or the process received
- * SIGTERM. The returned function stops listening.
+ * Calls back when the other side of a plain (line-based) chat is gone: the terminal or stdout was closed, or the
+ * process received SIGTERM. The returned function stops listening.
  */
 export function onGone(callback: () => void): () => void {
   const { stdout } = process;
@@ -15,7 +15,7 @@ export function onGone(callback: () => void): () => void {
   };
 }
 
-/** Whether somebody reads the answers: resolves when everything that was written has arrived, or cannot arrive. */
+/** Whether a reader receives the answers. Resolves when all written output has arrived, or can no longer arrive. */
 export function isRead({ peer }: Pick<Terminal, "peer">): Promise<boolean> {
   if (peer !== undefined) return peer.isReading();
   const write = reserveStdout();

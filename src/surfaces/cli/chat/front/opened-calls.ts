@@ -2,14 +2,17 @@ import { visibleLine } from "../../../../kernel/index.ts";
 import { argumentOf } from "../../../view/excerpt.ts";
 import type { PlacedItem } from "../model/chat-item.ts";
 
-/** How one part of the conversation is shown. */
+/** The display state of one part of the conversation. */
 interface OpenedLook {
   readonly isOpen: boolean;
   /** Whether the person has marked it. */
   readonly isMarked: boolean;
 }
 
-/** Which calls are open: all of them or none, besides those that the person has opened or closed singly. */
+/**
+ * Decides which calls are shown open: all calls or none, except for the calls that the person has opened or closed
+ * individually.
+ */
 export class OpenedCalls {
   #isAllOpen = false;
   readonly #others = new Set<number>();
@@ -21,7 +24,7 @@ export class OpenedCalls {
     this.#others.clear();
   }
 
-  /** Marks the call before the marked one, or the one after it. After the last call, none is marked. */
+  /** Marks the call before or after the marked call. After the last call, no call is marked. */
   move(items: readonly PlacedItem[], by: -1 | 1): void {
     const calls = items.filter(({ item }) => item.kind === "call");
     const at = calls.findIndex(({ id }) => id === this.#marked);
@@ -29,7 +32,7 @@ export class OpenedCalls {
     else this.#marked = calls[Math.max(0, at + by)]?.id;
   }
 
-  /** Opens the marked call, or closes it. Returns whether a call is marked. */
+  /** Opens or closes the marked call. Returns `false` if no call is marked. */
   toggleMarked(items: readonly PlacedItem[]): boolean {
     const id = this.#markedOf(items)?.id;
     if (id === undefined) return false;
@@ -41,7 +44,10 @@ export class OpenedCalls {
     return { isOpen: this.#isAllOpen !== this.#others.has(id), isMarked: id === this.#marked };
   }
 
-  /** The marked call in words. It may stand above the part of the conversation that the terminal shows. */
+  /**
+   * Describes the marked call in words, because it may be above the part of the conversation that the terminal
+   * shows.
+   */
   words(items: readonly PlacedItem[]): string | undefined {
     const item = this.#markedOf(items)?.item;
     if (item?.kind !== "call") return undefined;

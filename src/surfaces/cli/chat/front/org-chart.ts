@@ -29,7 +29,7 @@ export interface OrgChartOptions {
   readonly desk: Pick<Desk, "client" | "pick" | "ask" | "say">;
   readonly runId: string;
   readonly view: () => RunView | undefined;
-  /** What the model of an agent writes now, or what it has written last. */
+  /** The text that the model of an agent is writing now, or its last text. */
   readonly liveText: ChatModel["liveText"];
   readonly onChange: () => void;
   /** The person leaves the chart. */
@@ -40,11 +40,17 @@ export interface OrgChartOptions {
 interface AgentConversation {
   readonly taskId: TaskId;
   readonly model: ChatModel;
-  /** What arrives before the earlier events are read. `undefined` once they are. */
+  /**
+   * Events and deltas that arrive before the earlier events are read. `undefined` after the earlier events are
+   * read.
+   */
   early: (Event | Delta)[] | undefined;
 }
 
-/** The agents of a run as a live chart, with their money and their questions, and what a person can do about them. */
+/**
+ * Shows the agents of a run as a live chart, with their costs and their questions, and executes the actions of the
+ * person in this chart.
+ */
 export class OrgChart {
   readonly #options: OrgChartOptions;
   readonly #tree = new AgentTree();
@@ -57,7 +63,7 @@ export class OrgChart {
     this.#options = options;
   }
 
-  /** Handles a key. Returns whether it means something in the chart. */
+  /** Handles a key. Returns whether the key has a meaning in the chart. */
   key(matches: (key: string) => boolean): boolean {
     const move = matches("up") || matches("k") ? -1 : matches("down") || matches("j") ? 1 : 0;
     if (move !== 0) this.#move(move);
@@ -72,7 +78,7 @@ export class OrgChart {
     return true;
   }
 
-  /** Adds what happens in the run to the conversation that is open. */
+  /** Adds an event or delta of the run to the conversation that is open. */
   add(item: Event | Delta): void {
     if (this.#asked !== undefined && !this.#isOpen(this.#asked.approvalId)) this.#asked.withdraw.abort();
     const conversation = this.#conversation;
@@ -151,7 +157,7 @@ export class OrgChart {
     this.#options.onChange();
   }
 
-  /** Shows the conversation of the chosen agent, and lets it grow. */
+  /** Shows the conversation of the chosen agent, and updates it while the agent works. */
   async #open(): Promise<void> {
     const { desk, runId, liveText } = this.#options;
     const taskId = this.#selected;
@@ -244,7 +250,7 @@ export class OrgChart {
   }
 }
 
-/** What a model has written of a message that is not among the events. */
+/** Returns the text that a model has written so far of a message that is not yet among the events. */
 function writtenSoFar(
   live: LiveMessage | undefined,
   { runId, taskId }: { readonly runId: string; readonly taskId: TaskId },

@@ -19,7 +19,7 @@ import { isRead, onGone } from "./on-gone.ts";
 import { askQuestion, goneWords } from "./questions.ts";
 import { shellCommandOf, ShellCommands } from "./shell-commands.ts";
 
-/** A chat in lines, without cursor movement: for pipes and screen readers. */
+/** Runs a chat that prints lines and never moves the cursor: for pipes and screen readers. */
 export function plainChat(options: FrontOptions): Promise<ExitKind> {
   return new PlainChat(options).run();
 }
@@ -35,14 +35,17 @@ class PlainChat implements Desk {
   readonly #lines: LineReader;
   readonly #printer: ItemPrinter;
   readonly #shell = new ShellCommands(process.cwd());
-  /** How each run and each refused line ended, in the order in which they began. A run that was continued ended as it did last. */
+  /**
+   * The result of each run and of each refused line, in the order in which they began. A run that was continued has
+   * the result of its last end.
+   */
   readonly #ends = new Map<string, ExitKind>();
   #isAsking = false;
-  /** Whether an agent has a question since the chat began to wait for a line. */
+  /** Whether an agent has asked a question since the chat began to wait for a line. */
   #isAsked = false;
-  /** Whether the person has stopped the run that works. */
+  /** Whether the person has stopped the active run. */
   #isStopping = false;
-  /** Resolves when the person does not want to wait for requests in flight. */
+  /** Resolves when the person does not want to wait any longer for unanswered requests. */
   readonly #left = Promise.withResolvers<void>();
   /** The question that is being asked. */
   #question: QuestionView | undefined;
@@ -97,7 +100,7 @@ class PlainChat implements Desk {
     return [...this.#ends.values()].find((end) => end !== "ok") ?? "ok";
   }
 
-  /** Opens the conversation, and executes lines until there are no more. */
+  /** Opens the conversation, and executes lines until the input ends. */
   async #converse(isPerson: boolean): Promise<void> {
     const { conversation } = this;
     const { signal } = this.#stop;
@@ -127,7 +130,7 @@ class PlainChat implements Desk {
     this.#changed();
   };
 
-  /** Lists the choices with numbers and reads the answer. An empty line leaves. */
+  /** Lists the choices with numbers and reads the answer. An empty line means that the person chooses nothing. */
   readonly pick: Desk["pick"] = async ({ title, choices }) => {
     const lines = choices.map(
       ({ label, key, description }, at) =>
@@ -146,7 +149,7 @@ class PlainChat implements Desk {
     }
   };
 
-  /** Asks for a line. A text to edit is shown, and an empty line leaves it as it is. */
+  /** Asks for a line. If there is a text to edit, it is shown, and an empty line keeps it unchanged. */
   readonly ask: Desk["ask"] = async (title, { initial = "" } = {}) => {
     const shown = initial === "" ? [] : [initial, "Write all of it in one line; an empty line goes back."];
     this.#terminal.say([title, ...shown].join("\n"));
@@ -187,7 +190,7 @@ class PlainChat implements Desk {
     }
   }
 
-  /** Waits until the agent has finished, and answers its questions with the lines that follow. */
+  /** Waits until the agent has finished. If the agent asks questions, the next lines are the answers. */
   async #untilIdle(): Promise<void> {
     const { conversation } = this;
     const { signal } = this.#stop;
@@ -232,7 +235,7 @@ class PlainChat implements Desk {
     return this.conversation.model.questions.some(({ request }) => request.approvalId === approvalId);
   }
 
-  /** Whether the question that is being asked no longer waits for an answer. */
+  /** Whether the question that is shown now no longer waits for an answer. */
   readonly #isGone = (): boolean => this.#question !== undefined && !this.#isOpen(this.#question);
 
   async #show(sessionId: string): Promise<void> {
@@ -261,7 +264,7 @@ class PlainChat implements Desk {
   }
 }
 
-/** Prints each item once, when nothing of it will change any more. Answers go to stdout, everything else to stderr. */
+/** Prints each item once, when it can no longer change. Answers go to stdout, everything else to stderr. */
 class ItemPrinter {
   readonly #terminal: Terminal;
   readonly #look = { theme: themeOf("none"), isOpen: false };

@@ -14,7 +14,10 @@ import type { QuestionView } from "../../../view/run-view.ts";
 import type { Choice } from "../screen/screen.ts";
 import type { Desk } from "./desk.ts";
 
-/** What would happen, line by line, with hidden characters shown: the command, the change, the arguments. */
+/**
+ * Describes line by line what the requested action would do, with hidden characters made visible: the command, the
+ * change, or the arguments.
+ */
 export function requestDetails({ kind, input, parsedInput, foreign }: ApprovalRequest): readonly string[] {
   if (foreign !== undefined)
     return [...foreignCallLines(foreign), ...argumentLines(parsedInput ?? input)].map(visibleText);
@@ -24,7 +27,10 @@ export function requestDetails({ kind, input, parsedInput, foreign }: ApprovalRe
   return argumentLines(parsedInput ?? input).map(visibleText);
 }
 
-/** The arguments of a call, one per line. Long texts have lines of their own; an edit is shown as a change. */
+/**
+ * Returns the arguments of a call, one per line. A long text is put on separate lines; an edit is shown as a
+ * change.
+ */
 export function argumentLines(input: JsonValue): readonly string[] {
   if (typeof input !== "object" || input === null || Array.isArray(input))
     return JSON.stringify(input).split("\n");
@@ -50,13 +56,13 @@ export function questionLine({ kind, toolName, input, reason }: ApprovalRequest)
   return visibleText(typeof message === "string" ? message : reason);
 }
 
-/** What a person reads whose question was taken away. */
+/** Text that is shown to a person whose question was withdrawn. */
 export const goneWords =
   "The question no longer waits for an answer: it was answered elsewhere, or its agent has stopped.";
 
 /**
- * Asks the person a question of a run. Resolves to `undefined` if the person leaves it open, or if it was answered elsewhere,
- * which aborts `signal`.
+ * Asks the person a question of a run. Resolves to `undefined` if the person leaves the question open, or if the
+ * question was answered elsewhere, in which case `signal` aborts.
  */
 export async function askQuestion(
   desk: Pick<Desk, "pick" | "ask" | "say">,

@@ -8,7 +8,7 @@ import { isTextPart } from "./images.ts";
 /** A text of the queue that the person edits in the composer. */
 interface EditedInput {
   readonly original: QueuedInput;
-  /** The inputs of the same kind that stood after it. */
+  /** Ids of the later inputs in the same queue, which stood after the edited one. */
   readonly laterIds: ReadonlySet<string>;
   /** What the composer held before. */
   readonly draft: string;
@@ -27,7 +27,10 @@ export class QueueEditor {
     return this.#edited !== undefined;
   }
 
-  /** Lets the person choose a text of the queue, and edit or withdraw it. `draft`: the text of the composer. */
+  /**
+   * Lets the person choose a text of the queue, and edit or withdraw it. `draft` is the current text of the
+   * composer.
+   */
   async choose(draft: string): Promise<void> {
     const { conversation, pick, say, setDraft } = this.#desk;
     const chosen = await pick({
@@ -57,7 +60,7 @@ export class QueueEditor {
     setDraft(textOf(chosen.input));
   }
 
-  /** Puts the edited text back in its place. An empty text leaves it withdrawn. */
+  /** Puts the edited text back to its place in the queue. If the text is empty, it stays withdrawn. */
   async putBack(text: string): Promise<void> {
     const edited = this.#edited;
     if (edited === undefined) return;
@@ -93,13 +96,13 @@ export class QueueEditor {
   }
 }
 
-/** The text of an input, without the names of its images. */
+/** Returns the text of an input, without the names of its images. */
 function textOf(input: JsonValue): string {
   const parts = partsOf(input);
   return parts === undefined ? inputText(input) : inputText(parts.filter(isTextPart));
 }
 
-/** An input with another text. Its images stay; a text without images may name some. */
+/** Returns an input with a new text. The images of the input are kept; if it has none, the new text may name some. */
 async function changedInput(input: JsonValue, text: string): Promise<JsonValue> {
   const images = partsOf(input)?.filter((part) => !isTextPart(part)) ?? [];
   return images.length === 0 ? inputOf(text, process.cwd(), []) : [{ type: "text", text }, ...images];

@@ -15,10 +15,13 @@ import type { FrontOptions } from "./desk.ts";
 import { LineReader } from "./line-reader.ts";
 import { isRead, onGone } from "./on-gone.ts";
 
-/** A command of a program: a line with its type and fields. The answer to the line is what the function returns. */
+/**
+ * A command of a program in `--mode rpc`. It receives a line with its type and fields, and returns the answer to
+ * the line.
+ */
 type RpcCommand = (chat: RpcChat, line: JsonObject) => Promise<JsonValue>;
 
-/** The commands, with the fields that each of them takes. Others are refused. */
+/** The commands of `--mode rpc`, with the fields that each command accepts. Other fields are refused. */
 const commands: Readonly<Record<string, { readonly takes: readonly string[]; readonly run: RpcCommand }>> = {
   prompt: { takes: ["input"], run: (chat, line) => chat.act(() => chat.conversation.send(inputOf(line))) },
   steer: { takes: ["input"], run: (chat, line) => chat.act(() => chat.conversation.send(inputOf(line))) },
@@ -41,8 +44,8 @@ const commands: Readonly<Record<string, { readonly takes: readonly string[]; rea
 };
 
 /**
- * A chat for programs in any language: each line of stdin is a command as JSON, each line of stdout an answer or something that
- * happened. It ends with stdin, and leaves a run in progress to others.
+ * A chat for programs in any language: each line of stdin is a command as JSON, and each line of stdout is an
+ * answer or an event. The chat ends when stdin ends. A run that is still active is then left to other processes.
  */
 export function rpcChat(options: FrontOptions): Promise<ExitKind> {
   return new RpcChat(options).run();
@@ -84,7 +87,7 @@ class RpcChat {
     return "ok";
   }
 
-  /** Executes what needs no answer of its own. */
+  /** Executes a command that returns no data in its answer. */
   async act(command: () => Promise<void>): Promise<JsonValue> {
     await command();
     return this.state();
@@ -236,7 +239,7 @@ function textOf(line: JsonObject, name: string): string | undefined {
   throw new Fault("invalid_argument", `invalid ${name} of ${JSON.stringify(line["type"])}: expected a text`);
 }
 
-/** The id in a field. `undefined` if the field is absent. */
+/** Returns the id in a field, or `undefined` if the field is absent. */
 function idOf(line: JsonObject, name: string): string | undefined {
   const id = textOf(line, name);
   if (id !== "") return id;

@@ -12,7 +12,7 @@ import { addedWords } from "../../../view/top-up-offer.ts";
 import { costWords } from "./status-line.ts";
 import { amountExamples, amountOf } from "./top-up-amount.ts";
 
-/** Commands about the agent that answers, and what it may spend. */
+/** Commands that set the agent's model and thinking, and its limits. */
 export const runCommands: readonly ChatCommand[] = [
   {
     name: "model",

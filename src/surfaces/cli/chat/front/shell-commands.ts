@@ -11,20 +11,23 @@ const graceMs = 2_000;
 /** A text such as `!ls`. */
 export interface ShellCommand {
   readonly command: string;
-  /** Whether the output goes to the model with the next message. `!!ls` keeps it here. */
+  /** Whether the output is sent to the model with the next message. `!!ls` does not send it. */
   readonly isForModel: boolean;
 }
 
-/** The command of the shell that a text names. `undefined` for any other text. */
+/** Returns the shell command that a text contains, or `undefined` for any other text. */
 export function shellCommandOf(text: string): ShellCommand | undefined {
   const [, bangs, command = ""] = /^(!!?)\s*([^]*)$/u.exec(text) ?? [];
   return bangs === undefined || command === "" ? undefined : { command, isForModel: bangs === "!" };
 }
 
-/** Runs commands of the person in the shell, with the person's rights, and keeps what the model has not read of them. */
+/**
+ * Runs shell commands of the person, with the rights of the person, and keeps their outputs until they are sent to
+ * the model.
+ */
 export class ShellCommands {
   readonly #folder: string;
-  /** Outputs of commands that go to the model with the next message. */
+  /** Outputs of commands that will be sent to the model with the next message. */
   readonly #outputs: string[] = [];
   #running: { readonly stop: AbortController; readonly end: Promise<string> } | undefined;
 
@@ -36,7 +39,10 @@ export class ShellCommands {
     return this.#running !== undefined;
   }
 
-  /** Runs a command to its end. Resolves to the command with its output. Throws if another one runs. */
+  /**
+   * Runs a command until it ends. Returns the command together with its output. Throws if another command is
+   * running.
+   */
   async run({ command, isForModel }: ShellCommand): Promise<string> {
     if (this.#running !== undefined)
       throw new Fault(
@@ -55,18 +61,21 @@ export class ShellCommands {
     }
   }
 
-  /** Stops the command that runs, with the processes that it has started. */
+  /** Stops the running command and all processes that it has started. */
   stop(): void {
     this.#running?.stop.abort();
   }
 
-  /** Stops the command that runs, and waits for its end. */
+  /** Stops the running command and waits for its end. */
   async close(): Promise<void> {
     this.stop();
     await Promise.allSettled([this.#running?.end]);
   }
 
-  /** Sends a text with the outputs of commands. They stay for the next message if this one cannot be sent. */
+  /**
+   * Sends a text together with the outputs of commands. If this message cannot be sent, the outputs are kept for
+   * the next one.
+   */
   async send(text: string, send: (input: JsonValue) => Promise<void>): Promise<void> {
     const outputs = this.#outputs.splice(0);
     try {
@@ -78,7 +87,10 @@ export class ShellCommands {
   }
 }
 
-/** Resolves to the output of a command and how it ended. The signal ends its whole group: SIGTERM, then SIGKILL. */
+/**
+ * Runs a command and resolves to its output and a description of its end. If the signal aborts, the whole process
+ * group is ended: first SIGTERM, then SIGKILL.
+ */
 function runShell(command: string, folder: string, signal: AbortSignal): Promise<string> {
   return new Promise((resolve, reject) => {
     const child = spawn(command, {

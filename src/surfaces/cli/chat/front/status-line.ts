@@ -7,7 +7,7 @@ import type { Theme } from "../screen/theme.ts";
 
 const frames = ["⠋", "⠙", "⠹", "⠸", "⠼", "⠴", "⠦", "⠧", "⠇", "⠏"];
 
-/** The line below the composer: agent, model, context, money, seats and children at work. */
+/** Returns the line below the composer: agent, model, context, costs, seats and number of active children. */
 export function statusLine(conversation: Conversation, model: string | undefined): string {
   const { usage, agent } = conversation;
   const view = conversation.model.isWorking ? conversation.model.view : undefined;
@@ -28,7 +28,7 @@ export function statusLine(conversation: Conversation, model: string | undefined
   ].join(" · ");
 }
 
-/** What the runs of a conversation have cost, or at least have cost while older runs are read. */
+/** Describes the cost of the runs of a conversation, or the minimum cost while older runs are still being read. */
 export function costWords({
   costUsd,
   isCostPartial,
@@ -36,7 +36,7 @@ export function costWords({
   return `${isCostPartial && costUsd !== null ? "at least " : ""}${dollars(costUsd)}`;
 }
 
-/** The lines above the composer: what happens now, and what waits in the queue. */
+/** Returns the lines above the composer: the current activity, and the inputs that wait in the queue. */
 export function activityParts(conversation: Conversation, { paint }: Theme, now: number): readonly Part[] {
   const { model, queue, lostAt } = conversation;
   const queued: readonly Part[] = queue.map(({ kind, input }) => {

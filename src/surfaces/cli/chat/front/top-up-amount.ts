@@ -1,10 +1,13 @@
 import { Fault, visibleLine } from "../../../../kernel/index.ts";
 import type { TopUpName } from "../../../view/top-up-offer.ts";
 
-/** Amounts as a person may write them, for a question. */
+/** Example amounts in the form that a person may type, shown in a question. */
 export const amountExamples = "0.50 (dollars), 5 turns, 2000 tokens or 10 min";
 
-/** The limit to which an amount with this unit adds, and how much of it one unit is. */
+/**
+ * For each unit: the limit to which an amount in this unit is added, and the factor from the unit to the limit's
+ * own unit.
+ */
 const units: Readonly<Record<string, readonly [name: TopUpName, factor: number]>> = {
   "": ["maxCostUsd", 1],
   usd: ["maxCostUsd", 1],
@@ -21,7 +24,7 @@ const units: Readonly<Record<string, readonly [name: TopUpName, factor: number]>
   hour: ["deadlineMs", 3_600_000],
 };
 
-/** The amount that a person has written: `0.50`, `$0.50`, `5 turns`, `2,000 tokens`, `10 min`. */
+/** Parses an amount that a person has written: `0.50`, `$0.50`, `5 turns`, `2,000 tokens`, `10 min`. */
 export function amountOf(text: string): { readonly [Name in TopUpName]?: number } {
   const match = /^\$?\s*(?<amount>(?:\d{1,3}(?:,\d{3})+|\d+)(?:\.\d+)?|\.\d+)\s*(?<unit>[a-z]*|\$)$/iu.exec(
     text.trim(),

@@ -5,7 +5,7 @@ import { spokenText } from "../model/chat-words.ts";
 import type { Choice } from "../screen/screen.ts";
 import { sessionOf, type ChatCommand, type Desk } from "./desk.ts";
 
-/** Commands that move in the tree of a conversation, copy it, shorten it and take it back. */
+/** Commands for the tree of a conversation: move in it, copy it, shorten it and undo changes. */
 export const treeCommands: readonly ChatCommand[] = [
   {
     name: "tree",
@@ -44,7 +44,7 @@ export const treeCommands: readonly ChatCommand[] = [
   },
 ];
 
-/** One line for an entry that a person may choose. `undefined` for entries that hold only settings. */
+/** Describes an entry that a person may choose in one line. `undefined` for entries that contain only settings. */
 function entryWords(entry: SessionEntry): string | undefined {
   switch (entry.type) {
     case "message": {
@@ -68,11 +68,14 @@ function entryWords(entry: SessionEntry): string | undefined {
 
 interface TreeChoices {
   readonly choices: readonly Choice<string>[];
-  /** The place of the entry at which the conversation continues. */
+  /** Index of the entry at which the conversation continues. */
   readonly leaf: number;
 }
 
-/** The entries of all branches in the order of the tree. A branch is indented below the entry at which it begins. */
+/**
+ * Returns the entries of all branches in the order of the tree. A branch is indented below the entry at which it
+ * begins.
+ */
 async function treeChoices({ client, conversation }: Desk): Promise<TreeChoices> {
   const { nodes, roots, leafId } = await client.get("/api/sessions/{sessionId}/tree", {
     params: sessionOf(conversation),
@@ -143,7 +146,7 @@ async function forkSession(desk: Desk): Promise<void> {
   desk.say(`This is a copy; the original is ${params.sessionId}`);
 }
 
-/** What the route of restored files answers. It belongs to servers that know the folder of the files. */
+/** The answer of the route that restores files. Only servers that know the folder of the files have this route. */
 interface Restoring {
   readonly files: readonly {
     readonly path: string;

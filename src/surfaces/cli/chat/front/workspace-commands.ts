@@ -7,7 +7,7 @@ import { askTrust } from "../../setup/ask-trust.ts";
 import { themeNames } from "../screen/theme.ts";
 import { sessionOf, type ChatCommand, type Desk } from "./desk.ts";
 
-/** Commands about the files of the workspace, and about the surface itself. */
+/** Commands for the files of the workspace and for the settings of the surface. */
 export const workspaceCommands: readonly ChatCommand[] = [
   {
     name: "skills",
@@ -149,7 +149,10 @@ async function chooseTheme({ pick, setTheme, say }: Desk, wanted: string): Promi
   if (wanted !== "") say(`invalid theme ${wanted}: expected one of ${themeNames.join(", ")}`, "bad");
 }
 
-/** Runs another command of `reeve` in a process of its own, and shows what it prints. `mayFail`: an exit code is no error. */
+/**
+ * Runs another command of `reeve` in a separate process, and shows its output. If `mayFail` is `true`, an exit code
+ * other than 0 is no error.
+ */
 async function own(
   desk: Desk,
   args: readonly string[],

@@ -6,7 +6,7 @@ import type {
   RunStatus,
 } from "../../../../kernel/index.ts";
 
-/** What a part of a conversation has cost. `usd` is `null` if a price is unknown. */
+/** The cost of a part of a conversation. `usd` is `null` if a price is unknown. */
 export interface ItemCost {
   readonly usd: number | null;
 }
@@ -23,17 +23,17 @@ export interface CallItem {
   readonly callId: string;
   readonly name: string;
   readonly input: JsonValue;
-  /** `asks`: a person must decide first. `cut`: the task ended before the call did. */
+  /** `asks`: a person must decide first. `cut`: the task ended before the call ended. */
   readonly status: "open" | "asks" | "cut" | "ok" | "error" | "denied";
   readonly output: string;
   /** Unified diff of an edit. */
   readonly diff: string | null;
   readonly durationMs: number | null;
-  /** What the agent that the call started has cost. `null` if the call has no cost of its own. */
+  /** The cost of the agent that the call started. `null` if the call has started no agent. */
   readonly cost: ItemCost | null;
   /** The last line of the progress that an open call reports. */
   readonly progress: string;
-  /** What a program tells about a call with a tool of its own. */
+  /** Data about a call that a program has made with its own tool. */
   readonly foreign: ForeignCallView | null;
 }
 
@@ -49,7 +49,7 @@ interface AnswerItem {
 /** How much a note matters. */
 export type Tone = "plain" | "bad" | "hold";
 
-/** One part of a conversation, as a person sees it. */
+/** One part of a conversation, as a person sees it in the chat. */
 export type ChatItem =
   | {
       readonly kind: "user";
@@ -67,7 +67,7 @@ export type ChatItem =
       /** What it does now, or how it ended. */
       readonly doing: string;
       readonly isOver: boolean;
-      /** What the agent and its reports have cost. `null` before their first model call. */
+      /** The cost of the agent and its reports. `null` before their first model call. */
       readonly cost: ItemCost | null;
     }
   | {
@@ -87,14 +87,16 @@ export type ChatItem =
       readonly durationMs: number;
     };
 
-/** An item in its place. `version` grows with each change of the item, and `id` never changes. */
+/**
+ * An item with its place in the conversation. `version` increases with each change of the item; `id` never changes.
+ */
 export interface PlacedItem {
   readonly id: number;
   readonly version: number;
   readonly item: ChatItem;
 }
 
-/** A list of items of which single ones change. */
+/** A list of items in which individual items can change. */
 export class ItemList {
   readonly #items: PlacedItem[] = [];
   #nextId = 0;
@@ -134,7 +136,7 @@ export class ItemList {
     this.#items.length = 0;
   }
 
-  /** Ids grow with the place, so that an item is found in logarithmic time. */
+  /** Finds the index of an item by its id, in logarithmic time, because ids increase along the list. */
   #at(id: number): number {
     let [low, high] = [0, this.#items.length - 1];
     while (low <= high) {

@@ -24,19 +24,19 @@ import { imagesOf, inputText, noteOf, outputText, progressText, reasoningOf } fr
 interface FollowedRun {
   readonly runId: string;
   readonly fold: RunFold;
-  /** Whether its own input is shown already, because the person has just sent it. */
+  /** Whether the run's input is already shown, because the person has just sent it. */
   isInputShown: boolean;
   /** Whether the run is not a part of the conversation, such as a compaction. */
   readonly isQuiet: boolean;
   isOver: boolean;
 }
 
-/** The most characters of a tool's output that a chat keeps. The whole output is in the log of the run. */
+/** Maximum number of characters of a tool's output that a chat keeps. The log of the run contains the whole output. */
 const mostOutput = 200_000;
 
 /**
- * A conversation as a chat shows it: the entries of the session, then the events and the deltas of its runs in the order of
- * their arrival. It is a pure fold, without requests and without drawing.
+ * A conversation as a chat shows it: the entries of the session, then the events and the deltas of its runs in the
+ * order of their arrival. The model is calculated from these data alone; it makes no requests and draws nothing.
  */
 export class ChatModel {
   readonly #list = new ItemList();
@@ -47,7 +47,7 @@ export class ChatModel {
   #answer: number | undefined;
   #run: FollowedRun | undefined;
   readonly #taskId: TaskId;
-  /** Number of times that something has changed. */
+  /** Number of changes so far. */
   version = 0;
 
   /** `taskId`: the task whose conversation is shown. */
@@ -59,7 +59,7 @@ export class ChatModel {
     return this.#list.all;
   }
 
-  /** The run that is followed now, or that was followed last. */
+  /** Id of the run that is followed now, or that was followed last. */
   get runId(): string | undefined {
     return this.#run?.runId;
   }
@@ -69,17 +69,17 @@ export class ChatModel {
     return this.#run !== undefined && !this.#run.isOver;
   }
 
-  /** The followed run, as its events describe it. */
+  /** The state of the followed run, calculated from its events. */
   get view(): RunView | undefined {
     return this.#run?.fold.view();
   }
 
-  /** What the model of an agent writes now, or what it has written last. */
+  /** The text that the model of an agent is writing now, or its last text. */
   liveText(taskId: TaskId): LiveMessage | undefined {
     return this.#texts.of(taskId);
   }
 
-  /** The open questions of the whole tree, the oldest first. */
+  /** The open questions of all agents of the run, the oldest first. */
   get questions(): readonly QuestionView[] {
     const view = this.isWorking ? this.view : undefined;
     if (view === undefined) return [];
@@ -90,12 +90,12 @@ export class ChatModel {
     return open.toSorted((one, other) => one.askedAt - other.askedAt);
   }
 
-  /** Names a question of the run among those of all runs of the conversation. */
+  /** Returns a name for a question of the run that is unique among all runs of the conversation. */
   nameOf({ request: { approvalId } }: Pick<QuestionView, "request">): string {
     return `${this.runId} ${approvalId}`;
   }
 
-  /** Shows another conversation: the entries of its path. */
+  /** Shows another conversation. `entries` are the entries on its path. */
   load(entries: readonly SessionEntry[]): void {
     this.#list.clear();
     for (const known of [this.#calls, this.#hires, this.#asked]) known.clear();
@@ -110,20 +110,20 @@ export class ChatModel {
     this.#push({ kind: "note", text, tone });
   }
 
-  /** Shows what the person has sent, before the server has it. Returns its place. */
+  /** Shows a text that the person has sent, before the server has received it. Returns the id of its item. */
   say(input: JsonValue): number {
     return this.#push(saidBy("person", input));
   }
 
-  /** Takes back a line, because the server refused it. */
+  /** Removes a text that was shown by `say`, because the server refused it. */
   unsay(id: number): void {
     this.#list.remove(id);
     this.version++;
   }
 
   /**
-   * Follows a run from its first event. `isInputShown`: its input stands in the conversation already. `isQuiet`: the run
-   * is no part of the conversation, so that only its notes and questions are shown.
+   * Follows a run from its first event. `isInputShown`: the conversation already shows the run's input. `isQuiet`:
+   * the run is not part of the conversation, so that only its notes and questions are shown.
    */
   follow(
     runId: string,
@@ -234,7 +234,7 @@ export class ChatModel {
     }
   }
 
-  /** Adds an event of a type that the conversation shows for every agent. */
+  /** Adds an event if it has a type that the conversation shows for every agent, not only for the shown task. */
   #addSharedEvent(event: Event): void {
     switch (event.type) {
       case "approval_request":
@@ -307,7 +307,7 @@ export class ChatModel {
     });
   }
 
-  /** What a call has cost that names the agent that it started. `null` for every other call. */
+  /** Returns the cost of a call that has started an agent. `null` for every other call. */
   #costOfCall(taskId: JsonValue | undefined): ItemCost | null {
     if (typeof taskId !== "string") return null;
     // A tool of the user may name a task, too. Only a report of this agent belongs to the call.
@@ -315,7 +315,7 @@ export class ChatModel {
     return isReport ? this.#costOf(taskId as TaskId) : null;
   }
 
-  /** What a task and its reports have cost. `null` if they have called no model. */
+  /** Returns the cost of a task and its reports. `null` if they have made no model call. */
   #costOf(taskId: TaskId): ItemCost | null {
     const total = this.view?.tasks.get(taskId)?.total;
     return total === undefined || total.calls === 0 ? null : { usd: total.costUsd };
@@ -380,7 +380,7 @@ export class ChatModel {
   }
 }
 
-/** What somebody has said in the name of the user. */
+/** Returns an item for an input in the role of the user, which a person, the queue or another agent has sent. */
 function saidBy(from: "person" | "queue" | "agent", input: JsonValue): ChatItem {
   return { kind: "user", text: inputText(input), images: imagesOf(input), from };
 }
@@ -406,7 +406,7 @@ function cut(text: string): string {
   return `${text.slice(0, mostOutput)}\n[${text.length - mostOutput} more characters]`;
 }
 
-/** What an agent below the root does. `undefined` for events that say nothing about it. */
+/** Describes the activity of an agent below the root. `undefined` for events that say nothing about it. */
 function childWords(event: Event): string | undefined {
   switch (event.type) {
     case "task_start":

@@ -15,7 +15,10 @@ import { dollars, counted } from "../../terminal/format.ts";
 import { policyWords } from "../../terminal/policy-words.ts";
 import type { ShownImage, Tone } from "./chat-item.ts";
 
-/** The text of a user's input: a text, a message or content parts. Images are named. */
+/**
+ * Returns the text of a user's input, which may be a text, a message or content parts. An image is replaced by its
+ * name.
+ */
 export function inputText(input: JsonValue): string {
   if (typeof input === "string") return input;
   const parts = Array.isArray(input) ? input : readProperty(input, "content");
@@ -24,7 +27,7 @@ export function inputText(input: JsonValue): string {
   return (parts as readonly JsonValue[]).map(partText).join("\n");
 }
 
-/** The images of a user's input that have their bytes with them. */
+/** Returns the images of a user's input whose bytes are contained in the input. */
 export function imagesOf(input: JsonValue): readonly ShownImage[] {
   const parts = Array.isArray(input) ? input : readProperty(input, "content");
   if (!Array.isArray(parts)) return [];
@@ -45,7 +48,7 @@ function partText(part: JsonValue): string {
   return `[${typeof name === "string" ? name : readProperty(part, "type") === "image" ? "image" : "file"}${typeof type === "string" ? `, ${type}` : ""}]`;
 }
 
-/** The text of a message of the conversation. */
+/** Returns the text of a message of the conversation. */
 export function spokenText(message: ChatMessage): string {
   return message.role === "user" ? inputText(message as unknown as JsonValue) : messageText(message);
 }
@@ -63,7 +66,7 @@ export function outputText(output: ToolOutput): string {
     .join("\n");
 }
 
-/** The last line of a progress report of a tool. */
+/** Returns the last line of a tool's progress report. */
 export function progressText(update: JsonValue): string {
   const text =
     typeof update === "string" ? update : (readProperty(update, "text") ?? readProperty(update, "output"));
@@ -71,7 +74,10 @@ export function progressText(update: JsonValue): string {
   return shown.slice(-2_000).trimEnd().split("\n").at(-1) ?? "";
 }
 
-/** What a person should know about an event that is neither a message nor a call. `undefined` if nothing. */
+/**
+ * Returns a note for the person about an event that is neither a message nor a call. `undefined` if the event is
+ * not important for a person.
+ */
 export function noteOf(event: Event): { readonly text: string; readonly tone: Tone } | undefined {
   const trouble = troubleOf(event);
   if (trouble !== undefined) return { text: trouble, tone: "bad" };

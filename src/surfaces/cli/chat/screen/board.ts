@@ -7,7 +7,7 @@ export interface TextMeasure {
   readonly width: (text: string) => number;
   /** The text, cut at a number of columns. */
   readonly cut: (text: string, columns: number) => string;
-  /** The text in lines of at most a number of columns. */
+  /** Breaks a text into lines of at most `columns` columns. */
   readonly wrap: (text: string, columns: number) => readonly string[];
 }
 
@@ -19,24 +19,30 @@ export interface BoardOptions {
   /** Writes to the terminal. */
   readonly write: (text: string) => boolean;
   readonly draw: DrawBoard;
-  /** A key was pressed. Returns whether it is handled. `isAsking`: a list or a question is open, which else gets the key. */
+  /**
+   * Called when a key is pressed. Returns whether the key was handled. If `isAsking` is `true`, a list or a
+   * question is open, which receives the key if it was not handled.
+   */
   readonly onKey: (matches: (key: string) => boolean, isAsking: boolean) => boolean;
-  /** The terminal is gone: nothing can be drawn or read any more. */
+  /** Called when the terminal is gone: nothing can be drawn or read any more. */
   readonly onGone: () => void;
 }
 
-/** A terminal that shows one picture, which fills it, and lists and questions below. It vanishes when the program ends. */
+/**
+ * A terminal that is filled by one picture, with lists and questions below it. The picture disappears when the
+ * program ends.
+ */
 export interface Board {
   readonly measure: TextMeasure;
   start(): void;
   /** Gives the terminal back as it was. */
   stop(): void;
-  /** Draws the picture again. Only rows that have changed are written. */
+  /** Draws the picture again. Only changed rows are written. */
   draw(): void;
   /** Lets the person choose. Resolves to `undefined` if the person leaves. */
   pick<Value>(options: PickOptions<Value>): Promise<Value | undefined>;
   /** Asks for a text. Resolves to `undefined` if the person leaves. */
   ask(title: string, options?: AskOptions): Promise<string | undefined>;
-  /** Stops this process as the shell does with Ctrl-Z. Draws again when it continues. */
+  /** Suspends this process like Ctrl-Z in a shell. Draws again when the process continues. */
   suspend(): void;
 }

@@ -25,8 +25,8 @@ const hashLanguages = new Set([
 ]);
 
 /**
- * The lines of a piece of code with their words, texts, comments and numbers painted. One pattern serves all languages: it
- * knows what most of them share, and leaves the rest as it is.
+ * Returns the lines of a piece of code, with words, texts, comments and numbers coloured. One pattern is used for
+ * all languages: it recognizes the syntax that most of them share, and leaves the rest uncoloured.
  */
 export function highlight(code: string, language: string | undefined, theme: Theme): string[] {
   const name = language?.toLowerCase() ?? "";

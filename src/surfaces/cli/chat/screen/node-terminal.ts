@@ -3,7 +3,10 @@ import { setKittyProtocolActive, StdinBuffer, type Terminal } from "@earendil-wo
 
 const pasteOn = "\u{1b}[?2004h";
 const pasteOff = "\u{1b}[?2004l";
-/** Asks for keys with their modifiers, says which the terminal can, and ends with an answer that every terminal gives. */
+/**
+ * Sequence that asks the terminal to report keys with their modifiers and to say which reports it supports. Its
+ * last part asks a question that every terminal answers.
+ */
 const keysOn = "\u{1b}[>7u\u{1b}[?u\u{1b}[c";
 const keysOff = "\u{1b}[<u";
 const modifiersOn = "\u{1b}[>4;2m";
@@ -11,21 +14,24 @@ const modifiersOff = "\u{1b}[>4;0m";
 const cursorOn = "\u{1b}[?25h";
 const cursorOff = "\u{1b}[?25l";
 
-/** What gives the keys of a terminal back as they were. */
+/** Sequence that restores the original key handling and look of a terminal. */
 const restored = `\u{1b}[?2026l\u{1b}[0m${keysOff}${modifiersOff}${pasteOff}${cursorOn}`;
 
-/** How long a lone Escape waits for the rest of a key. Over a network the rest may come later. */
+/**
+ * Milliseconds that the program waits after a lone Escape for the rest of a key sequence. Over a network the rest
+ * may arrive later.
+ */
 const escapeMs = process.env["SSH_CONNECTION"] === undefined ? 20 : 100;
 
-/** What is written when the terminal is taken, and when it is given back. */
+/** The sequences that are written when the program takes the terminal, and when it returns it. */
 interface TerminalLook {
   readonly begin: string;
   readonly end: string;
 }
 
 /**
- * The terminal of this process. It writes with a function of its own, because stdout of a command is reserved for data, and
- * everything else that the process prints must not reach the screen.
+ * The terminal of this process. It has its own function for output, because stdout of a command is reserved for
+ * data, and all other output of the process must not reach the screen.
  */
 export class NodeTerminal implements Terminal {
   readonly #write: (text: string) => boolean;
@@ -136,7 +142,10 @@ export class NodeTerminal implements Terminal {
     // Terminals show the progress of an agent no better than the status line does.
   }
 
-  /** Whether the terminal has answered the question about its keys, rather than the person pressed one. */
+  /**
+   * Whether the data is the terminal's answer to the question about its keys, and not a key that the person
+   * pressed.
+   */
   #isAnswer(data: string): boolean {
     if (!data.startsWith("\u{1b}[?")) return false;
     const answer = data.slice(3);
@@ -151,7 +160,10 @@ export class NodeTerminal implements Terminal {
     return true;
   }
 
-  /** The process ends, perhaps by an error: what is not written now is never written. */
+  /**
+   * Restores the terminal synchronously, because the process ends, perhaps by an error, and later output would be
+   * lost.
+   */
   #restoreNow(): void {
     try {
       writeSync(process.stdout.fd, `\r\n${restored}${this.#look.end}`);

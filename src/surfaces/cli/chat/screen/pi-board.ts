@@ -14,12 +14,15 @@ import { NodeTerminal } from "./node-terminal.ts";
 import { choiceList, textQuestion } from "./pi-choices.ts";
 import type { AskOptions, PickOptions } from "./screen.ts";
 
-/** Draws on a screen of its own, without wrapping, so that a wide character at the edge moves no other row. */
+/**
+ * Uses the separate (alternate) screen of the terminal without line wrapping, so that a wide character at the edge
+ * moves no other row.
+ */
 const look = { begin: "\u{1b}[?1049h\u{1b}[?7l\u{1b}[?25l\u{1b}[2J", end: "\u{1b}[?7h\u{1b}[?1049l" };
-/** The terminal shows what is between them at once. */
+/** Sequences before and after a drawing. The terminal shows everything between them at once. */
 const [together, done] = ["\u{1b}[?2026h", "\u{1b}[?2026l"];
 
-/** How much room texts take, by the rules of the library that draws. */
+/** Measures the width of texts by the rules of the drawing library. */
 export const piMeasure: TextMeasure = {
   width: visibleWidth,
   cut: (text, columns) => {
@@ -31,7 +34,7 @@ export const piMeasure: TextMeasure = {
   wrap: (text, columns) => wrapTextWithAnsi(text, Math.max(1, columns)),
 };
 
-/** Draws whole pictures, with the list and the question of pi-tui. */
+/** Creates a board that draws whole pictures, with the list and the question of pi-tui. */
 export function piBoard(options: BoardOptions): Board {
   return new PiBoard(options);
 }

@@ -41,7 +41,10 @@ interface ChoiceListOptions {
   readonly onChoice: (at: number | undefined) => void;
 }
 
-/** A list from which the person chooses. `onEnd` gets the choice, or `undefined` if the person leaves or the list is withdrawn. */
+/**
+ * Creates a list from which the person chooses. `onEnd` receives the choice, or `undefined` if the person chooses
+ * nothing or the list is withdrawn.
+ */
 export function choiceList<Value>(
   { title, choices, filters = false, first, signal }: PickOptions<Value>,
   { theme, rows }: { readonly theme: Theme; readonly rows: number },
@@ -78,7 +81,10 @@ function endOnce<Value>(
   return end;
 }
 
-/** Asks for a line of text. `onEnd` gets it, or `undefined` if the person leaves or the question is withdrawn. */
+/**
+ * Creates a question for a line of text. `onEnd` receives the line, or `undefined` if the person leaves the
+ * question or it is withdrawn.
+ */
 export function textQuestion(
   title: string,
   { initial = "", signal }: AskOptions,

@@ -26,7 +26,7 @@ export interface PiScreenOptions extends ScreenEvents {
   readonly write: (text: string) => boolean;
 }
 
-/** A growing text is drawn in two parts from this length on, of which the first is parsed once. */
+/** Length from which a growing text is drawn in two parts. The first part is parsed only once. */
 const longText = 2_000;
 
 /** Draws with pi-tui. */
@@ -47,7 +47,7 @@ class PiScreen implements Screen {
   #isOn = false;
   /** Whether the composer is left out. */
   #isHidden = false;
-  /** Whether a list or a question has its place. */
+  /** Whether a list or a question is shown in place of the composer. */
   #isPicking = false;
 
   constructor(options: PiScreenOptions) {
@@ -183,7 +183,7 @@ class PiScreen implements Screen {
     process.kill(0, "SIGTSTP");
   }
 
-  /** Gives the place of a list or a question back to the composer. */
+  /** Shows the composer again in place of a list or a question. */
   #giveBack(): void {
     this.#isPicking = false;
     this.#hide(this.#isHidden);
@@ -215,7 +215,7 @@ class PiScreen implements Screen {
 
 const [pasteBegin, pasteEnd] = ["\u{1b}[200~", "\u{1b}[201~"];
 
-/** The text of a paste. `undefined` for other keys. */
+/** Returns the text of a paste, or `undefined` for other keys. */
 function pastedText(data: string): string | undefined {
   if (!data.startsWith(pasteBegin) || !data.endsWith(pasteEnd)) return undefined;
   return data.slice(pasteBegin.length, -pasteEnd.length);
@@ -265,12 +265,15 @@ class Completer implements AutocompleteProvider {
   }
 }
 
-/** Whether a prefix is that of a command, which stands at the beginning of its line, and does not reach the cursor. */
+/**
+ * Whether a prefix is the beginning of a command, which stands at the beginning of its line and ends before the
+ * cursor.
+ */
 function isCommand(prefix: string, column: number): boolean {
   return prefix.startsWith("/") && prefix.length !== column;
 }
 
-/** The blocks of the conversation. Each is drawn once for its version and the width. */
+/** The blocks of the conversation. Each block is drawn once for each version and width. */
 class Blocks implements Component {
   readonly #theme: () => Theme;
   readonly #drawn = new Map<
@@ -323,8 +326,8 @@ class Blocks implements Component {
 }
 
 /**
- * A Markdown text to which a model adds. The paragraphs before the last ones are parsed once, so that a long answer costs no
- * more per frame than a short one. When it is complete, the whole text is drawn again as one.
+ * A Markdown text that a model is still writing. All paragraphs except the last ones are parsed only once, so that
+ * drawing a long answer takes no longer than a short one. When the text is complete, it is drawn again as a whole.
  */
 class GrowingText {
   readonly #theme: Theme;
@@ -348,14 +351,17 @@ class GrowingText {
     return [...this.#lines, ...markdownLines(text.slice(this.#stable.length), width, this.#theme)];
   }
 
-  /** Whether a text still begins with what was drawn. Its end is compared: a model only adds to its text. */
+  /**
+   * Whether a text still begins with the part that was already drawn. Only the end of that part is compared,
+   * because a model only appends to its text.
+   */
   #continues(text: string): boolean {
     const { length } = this.#stable;
     return text.slice(Math.max(0, length - 40), length) === this.#stable.slice(-40);
   }
 }
 
-/** Where the last paragraph begins that is outside a block of code. 0 if there is none before it. */
+/** Returns the index of the last paragraph that is outside a block of code. 0 if no paragraph stands before it. */
 function stableEnd(text: string): number {
   for (let at = text.lastIndexOf("\n\n"); at > 0; at = text.lastIndexOf("\n\n", at - 1)) {
     const before = text.slice(0, at);

@@ -1,4 +1,4 @@
-/** What a text means on the screen. A theme decides how that looks. */
+/** The meaning of a text on the screen. A theme decides about its look. */
 export type Role =
   | "user"
   | "dim"
@@ -21,7 +21,7 @@ export type Role =
 export const themeNames = ["dark", "light", "none"] as const;
 export type ThemeName = (typeof themeNames)[number];
 
-/** How the parts of the screen look. Texts must have no control characters of their own. */
+/** Defines how the parts of the screen look. The painted texts must not contain control characters themselves. */
 export interface Theme {
   readonly name: ThemeName;
   readonly paint: (role: Role, text: string) => string;
@@ -36,7 +36,7 @@ const attributes = {
   struck: ["9", "29"],
 } as const;
 
-/** The sixteen colours of the terminal, so that its own palette decides about contrast. */
+/** A theme that uses the sixteen basic colours, so that the palette of the terminal decides about contrast. */
 const dark: Styles = {
   ...attributes,
   user: ["36", "39"],
@@ -80,7 +80,9 @@ export function themeOf(name: ThemeName): Theme {
   };
 }
 
-/** The theme of a terminal. `NO_COLOR` and a terminal without colours have none. */
+/**
+ * Returns the theme for a terminal. If `NO_COLOR` is set or the terminal has no colours, the theme has none either.
+ */
 export function themeFor(
   env: Readonly<Record<string, string | undefined>>,
   wanted: string | undefined,

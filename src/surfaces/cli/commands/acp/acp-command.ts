@@ -7,7 +7,7 @@ import { reserveStdout } from "../../terminal/process-terminal.ts";
 import { printable, type Terminal } from "../../terminal/terminal.ts";
 import { EditorFolders, type AcpOptions } from "./editor-folders.ts";
 
-/** Answers an editor over stdin and stdout, until the editor closes stdin or the process is interrupted. */
+/** Serves an editor over stdin and stdout, until the editor closes stdin or the process is interrupted. */
 export async function acpCommand(options: AcpOptions, terminal: Terminal): Promise<ExitKind> {
   const sdk = await loadSdk();
   const output = protocolOutput();
@@ -31,7 +31,7 @@ export async function acpCommand(options: AcpOptions, terminal: Terminal): Promi
   }
 }
 
-/** Loads the optional packages. Throws `dependency_missing` with the command that installs what is missing. */
+/** Loads the optional packages. Throws `dependency_missing` with the command that installs the missing packages. */
 async function loadSdk(): Promise<AcpSdk> {
   return needingPackage("zod", "reeve acp", () =>
     needingPackage("@agentclientprotocol/sdk", "reeve acp", () => import("@agentclientprotocol/sdk")),
@@ -39,9 +39,9 @@ async function loadSdk(): Promise<AcpSdk> {
 }
 
 /**
- * The stream of the protocol: the editor reads every line of stdout as a message. The stream writes through
- * `process.stdout`, which waits for an editor that reads slowly; its pipe is non-blocking, so a write to the file
- * descriptor would fail with EAGAIN.
+ * Returns the output stream of the protocol. The editor reads every line of stdout as a message. The stream writes
+ * through `process.stdout`, which waits for an editor that reads slowly. A direct write to the file descriptor
+ * would fail with EAGAIN, because its pipe is non-blocking.
  */
 export function protocolOutput(): Writable {
   const write = reserveStdout();

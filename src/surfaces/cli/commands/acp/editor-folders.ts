@@ -23,9 +23,9 @@ import { settingsOf, type SettingsOptions } from "../../setup/settings-options.t
 import { printable, type Terminal } from "../../terminal/terminal.ts";
 import { observedStore } from "../../setup/observed-store.ts";
 
-/** The options as the command line passes them: texts. */
+/** The options of `reeve acp`, as texts from the command line. */
 export interface AcpOptions extends SettingsOptions {
-  /** If absent, the store of each session's folder. */
+  /** Address of the store. If absent, each session uses the store of its folder. */
   readonly store?: string;
 }
 
@@ -36,8 +36,8 @@ interface OpenStore {
 }
 
 /**
- * The folders in which an editor works, each with its workspace and its store. A runtime executes only the runs of sessions
- * that the editor has continued: an agent's id contains its session.
+ * The folders in which an editor works, each with its workspace and its store. A runtime executes only the runs of
+ * sessions that the editor has continued. This is possible because an agent's id contains its session.
  */
 export class EditorFolders implements EditorHost {
   readonly version = packageVersion();
@@ -96,7 +96,10 @@ export class EditorFolders implements EditorHost {
     return { ...this.#flags, root: cwd, folder: cwd };
   }
 
-  /** The options of the runtime, such as caps, are those of the folder that needs the store first. */
+  /**
+   * Opens the store of a folder. The options of the runtime, such as caps, are taken from the first folder that
+   * needs the store.
+   */
   #openStore(cwd: string): Promise<OpenStore> {
     const address = this.#storeOf(cwd);
     return kept(this.#stores, address, async () => {
@@ -173,7 +176,10 @@ class WorkspaceFolder implements EditorFolder {
     ];
   }
 
-  /** A session keeps its agent, because the agent remembers the approvals for all later calls of a tool. */
+  /**
+   * Returns the agent of a session. A session always keeps the same agent, because the agent remembers approvals
+   * for all later calls of a tool.
+   */
   agent(name: string, sessionId: SessionId): Promise<SessionAgent> {
     return kept(this.#agents, JSON.stringify([name, sessionId]), async () => {
       const settings = await agentSettings(this.#workspace, { ...this.#flags, agent: name });
@@ -190,7 +196,7 @@ class WorkspaceFolder implements EditorFolder {
   }
 }
 
-/** Returns what is open under a key, or opens it. A failed opening is tried again. */
+/** Returns the open object under a key, or opens it. If the opening failed before, it is tried again. */
 function kept<Value>(
   open: Map<string, Promise<Value>>,
   key: string,
@@ -204,7 +210,7 @@ function kept<Value>(
   return opening;
 }
 
-/** Whether a store is a file that does not exist. Opening it would create it. */
+/** Whether a store is a file that does not exist. To open it would create it. */
 function isAbsent(address: string): boolean {
   const path = address.startsWith("sqlite:") ? address.slice("sqlite:".length) : undefined;
   return path !== undefined && statSync(path, { throwIfNoEntry: false }) === undefined;

@@ -30,8 +30,8 @@ export interface DoctorOptions {
 }
 
 /**
- * Checks what Reeve needs here, and prints each finding with the command that fixes it. Nothing is changed: stores are read
- * only, and no code of the workspace is loaded.
+ * Checks everything on this machine that Reeve needs, and prints each finding with the command that fixes it. The
+ * check changes nothing: stores are only read, and no code of the workspace is loaded.
  */
 export async function doctorCommand(options: DoctorOptions, terminal: Terminal): Promise<ExitKind> {
   const { json = false } = options;
@@ -53,7 +53,9 @@ export async function doctorCommand(options: DoctorOptions, terminal: Terminal):
   return errors === 0 ? "ok" : "tampered";
 }
 
-/** Refuses addresses that name nothing. What is at an address is a finding. */
+/**
+ * Throws for addresses that have an invalid form. Whether something answers at an address is reported as a finding.
+ */
 function refuseInvalid({ store, ingressUrl, adminUrl }: DoctorOptions): void {
   if (sqlitePath(store) === undefined && !/^postgres(?:ql)?:\/\//u.test(store))
     throw new Fault(
@@ -78,7 +80,7 @@ function linesOf({ area, state, text, fix }: Finding, paint: Paint): readonly st
   ];
 }
 
-/** Yields the findings of all areas, as they are known. */
+/** Yields the findings of all areas, each as soon as it is known. */
 async function* diagnose(
   { store, profile, ingressUrl, adminUrl, full = false }: Omit<DoctorOptions, "json">,
   env: Terminal["env"],

@@ -2,22 +2,22 @@ import { Fault, withoutSecrets } from "../../../../kernel/index.ts";
 import { shellWord } from "../../terminal/format.ts";
 
 /**
- * How a finding is judged. `note`: an optional part is missing. `warning`: something works with limits, or will fail.
- * `error`: commands fail now.
+ * The severity of a finding. `note`: an optional part is missing. `warning`: something works with limits, or will
+ * fail later. `error`: commands fail now.
  */
 export type FindingState = Found["state"];
 
-/** What a check has found. A problem names the command that fixes it, or that shows what to change. */
+/** The result of a check. A problem names the command that fixes it, or a command that shows what must be changed. */
 export type Found =
   | { readonly state: "ok" | "note"; readonly text: string; readonly fix?: string }
   | { readonly state: "warning" | "error"; readonly text: string; readonly fix: string };
 
-/** What reeve doctor has found, with its area, such as `store`. */
+/** A finding of `reeve doctor` with its area, such as `store`. */
 export type Finding = Found & { readonly area: string };
 
 /**
- * Findings of one area. A check that throws is a finding, too, so that it does not hide the others. `fixOf` returns the command
- * for its error.
+ * Runs the checks of one area and returns their findings. An error of a check becomes a finding as well, so that it
+ * does not hide the others. `fixOf` returns the command that fixes such an error.
  */
 export async function findingsOf(
   area: string,
@@ -32,7 +32,7 @@ export async function findingsOf(
   }
 }
 
-/** The command that opens a file in the editor of the person. */
+/** Returns the command that opens a file in the editor of the person. */
 export function editing(path: string): string {
   return `"\${EDITOR:-vi}" ${shellWord(path)}`;
 }

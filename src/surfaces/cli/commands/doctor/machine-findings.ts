@@ -21,10 +21,10 @@ export function nodeFindings(): readonly Found[] {
   return [{ state: "error", text: sentence(problem), fix: "nvm install 24" }];
 }
 
-/** The beginning of 2025. A machine whose clock is earlier has lost its time. */
+/** The beginning of 2025. If the clock of a machine shows an earlier time, it was reset. */
 const earliest = Date.UTC(2025, 0);
 
-/** The clock of this machine. `newest` is the newest time that the store has recorded. */
+/** Checks the clock of this machine. `newest` is the newest time that the store has recorded. */
 export function clockFindings(now: number, newest: number | null): readonly Found[] {
   const fix = "sudo timedatectl set-ntp true";
   const shown = new Date(now).toISOString();
@@ -48,10 +48,10 @@ export function clockFindings(now: number, newest: number | null): readonly Foun
   return [{ state: "ok", text: `The clock says ${shown}, and the time zone is ${zone}.` }];
 }
 
-/** Free space below which runs are at risk, and below which the next one probably fails. */
+/** Free disk space in bytes: below the first value runs are at risk, below the second the next run probably fails. */
 const [lowBytes, tooLowBytes] = [1_000_000_000, 100_000_000];
 
-/** Space and rights where the store of a path and the files of the user are. */
+/** Checks the free space and the rights at the place of the store and of the user's files. */
 export async function diskFindings(storePath: string | undefined): Promise<readonly Found[]> {
   const found: Found[] = [];
   const folder = existingFolder(dirname(storePath ?? resolve("x")));
@@ -96,11 +96,11 @@ function isWritable(folder: string): boolean {
 /** The parts of the machine that some tools of agents need. */
 interface Needed {
   readonly settings: Settings;
-  /** Agents that name the tool, so that they cannot be made without it. */
+  /** Returns the agents that name a tool. They cannot be created if the tool is unavailable. */
   readonly agentsWith: (tool: string) => readonly string[];
 }
 
-/** The sandbox of shell commands. A probe starts bubblewrap with an empty command. */
+/** Checks the sandbox for shell commands. The check starts bubblewrap with an empty command. */
 export async function sandboxFindings({ settings, agentsWith }: Needed): Promise<readonly Found[]> {
   const { sandbox: mode = "enforce" } = settings;
   if (mode === "off")
@@ -135,7 +135,7 @@ export async function sandboxFindings({ settings, agentsWith }: Needed): Promise
   ];
 }
 
-/** Chromium and its driver, for the tools of the browser. Neither is started. */
+/** Checks that Chromium and its driver, which the browser tools need, are installed. Neither of them is started. */
 export async function browserFindings({ settings, agentsWith }: Needed): Promise<readonly Found[]> {
   const problem = await new BrowserSession(settings.browser ?? {}).problem();
   if (problem === undefined) return [{ state: "ok", text: "A browser and its driver are installed." }];
@@ -148,13 +148,13 @@ export async function browserFindings({ settings, agentsWith }: Needed): Promise
   return [{ state: "note", text: `${sentence(problem)} Only the tools of the browser need it.`, fix }];
 }
 
-/** The usual ports of reeve serve and of its gateway. */
+/** The default ports of `reeve serve` and of its gateway. */
 const ports = [
   { port: 4711, what: "reeve serve", fix: "reeve serve --port 0" },
   { port: 4712, what: "the gateway of reeve serve", fix: "reeve serve --gateway-port 0" },
 ];
 
-/** Whether the usual ports are free on this machine. */
+/** Checks whether the default ports are free on this machine. */
 export async function portFindings(wanted = ports): Promise<readonly Found[]> {
   const taken: Found[] = [];
   for (const { port, what, fix } of wanted) {

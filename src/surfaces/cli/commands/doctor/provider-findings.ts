@@ -5,7 +5,10 @@ import type { Terminal } from "../../terminal/terminal.ts";
 import { variableName } from "../../terminal/variable-name.ts";
 import type { Found } from "./finding.ts";
 
-/** The models of the settings and of the agents, with what a call of each lacks. Values of keys are not read out. */
+/**
+ * Checks the models of the settings and of the agents, and reports what is missing for a call of each. The values
+ * of keys are not read.
+ */
 export async function providerFindings(
   models: readonly string[],
   workspace: InspectedWorkspace,

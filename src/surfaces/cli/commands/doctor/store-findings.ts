@@ -12,18 +12,18 @@ import { sentence, type Found } from "./finding.ts";
 type SqliteStore = Extract<InspectedStore, { kind: "sqlite" }>;
 type PostgresStore = Extract<InspectedStore, { kind: "postgres" }>;
 
-/** What is found about a store, and the newest time that it has recorded. */
+/** The findings about a store, and the newest time that the store has recorded. */
 interface StoreFound {
   readonly findings: readonly Found[];
   readonly newest: number | null;
 }
 
-/** Size up to which the whole file is read without --full. */
+/** Maximum size of a store file that is read completely without `--full`. */
 const maxCheckedBytes = 1_000_000_000;
 /** Time that a server may take to answer. */
 const timeoutMs = 5_000;
 
-/** Version, damage, size, locks and owner of a store. Nothing of it is changed. */
+/** Checks version, damage, size, locks and owner of a store. The store is not changed. */
 export async function storeFindings(address: string, isFull: boolean): Promise<StoreFound> {
   const record = storeIdentity;
   const most = isFull ? Number.MAX_SAFE_INTEGER : maxCheckedBytes;
@@ -48,7 +48,7 @@ function unreadable(fault: Fault, address: string): Found {
   return { state: "error", text: sentence(withoutSecrets(message)), fix: fixOf(fault, address) };
 }
 
-/** The command for a store that cannot be read. */
+/** Returns the command that helps if a store cannot be read. */
 function fixOf({ code, details }: Fault, address: string): string {
   const path = address.replace(/^sqlite:/u, "");
   switch (code) {
@@ -70,7 +70,7 @@ function fixOf({ code, details }: Fault, address: string): string {
   }
 }
 
-/** The command that asks whether a server of PostgreSQL answers. */
+/** Returns the command that asks whether a PostgreSQL server answers. */
 function reachable(address: string): string {
   const { hostname, port } = URL.canParse(address) ? new URL(address) : { hostname: "", port: "" };
   return `pg_isready -h ${shellWord(hostname === "" ? "127.0.0.1" : hostname)} -p ${port === "" ? "5432" : port}`;
@@ -119,7 +119,7 @@ function needsUpgrade(newest: number, address: string): Found {
   };
 }
 
-/** Whether commands execute the runs of the store, which they do only for stores of the user. */
+/** Checks whether commands execute the runs of the store. They do this only for stores that the user owns. */
 async function ownerFindings({ path, record }: SqliteStore, address: string): Promise<readonly Found[]> {
   const known = await new StoreList(reeveHome()).find(record);
   if (known?.path === realpathSync(path)) return [];
@@ -136,7 +136,7 @@ async function ownerFindings({ path, record }: SqliteStore, address: string): Pr
   ];
 }
 
-/** How far the clocks of server and machine may differ. */
+/** Maximum allowed difference between the clocks of server and machine. */
 const maxAheadMs = 2_000;
 
 function postgresFindings(store: PostgresStore, url: string): readonly Found[] {
