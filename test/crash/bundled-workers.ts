@@ -31,6 +31,7 @@ async function bundle(): Promise<Prepared<string>> {
     "loop-worker": here("loop-worker.ts"),
     "money-worker": here("money-worker.ts"),
     "program-worker": here("program-worker.ts"),
+    "responses-worker": here("responses-worker.ts"),
     "schedule-worker": here("schedule-worker.ts"),
     "serving-worker": here("serving-worker.ts"),
     "watched-worker": here("watched-worker.ts"),

@@ -101,6 +101,32 @@ async function ask(baseURL: string, apiKey: string, max_tokens = 100): Promise<s
   }
 }
 
+test("agents answer under /v1 of the server and providers at the listener of the gateway, and each refuses the tokens of the other", async () => {
+  const { folder, billed, run } = await place();
+  const { out: paid } = await run("gateway", "token", "--max-budget-usd", "1", "--name", "bot");
+  const { out: own } = await run("token", "create", "--tenant", "acme", "--scope", "run", "--name", "laptop");
+  const [gatewayToken = "", serverToken = ""] = [paid[0], own[0]];
+  const server = await serve(folder, {});
+  const gateway = await gatewayOf(server);
+  expect(new URL(gateway).port).not.toBe(server.link.port);
+  const models = async (base: string, token: string): Promise<number> => {
+    const headers = { authorization: `Bearer ${token}` };
+    return (await fetch(new URL("/v1/models", base), { headers })).status;
+  };
+  const respond = async (base: string, token: string): Promise<number> => {
+    const headers = { authorization: `Bearer ${token}`, "content-type": "application/json" };
+    const body = JSON.stringify({ model: "absent", input: "hi" });
+    return (await fetch(new URL("/v1/responses", base), { method: "POST", headers, body })).status;
+  };
+  const { origin } = server.link;
+  expect([await models(origin, serverToken), await respond(origin, serverToken)]).toEqual([200, 404]);
+  expect([await models(origin, gatewayToken), await respond(origin, gatewayToken)]).toEqual([401, 401]);
+  expect([await ask(gateway, gatewayToken), await ask(gateway, serverToken)]).toEqual(["Hello", 401]);
+  expect([await models(gateway, serverToken), await respond(gateway, serverToken)]).toEqual([401, 401]);
+  expect(billed()).toBe(100);
+  expect(await server.stop("SIGTERM")).toBe(0);
+});
+
 test("a gateway token survives restarts, stops at its budget, continues after a top-up, and ends when it is revoked", async () => {
   const { folder, billed, run } = await place();
   const created = await run(
