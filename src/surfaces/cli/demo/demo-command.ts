@@ -16,22 +16,23 @@ export interface DemoOptions {
   readonly port: string;
   /** Whether the files of the demo are kept. */
   readonly keep?: boolean;
-  /** Whether the server runs on after the story. Default: if a person watches and `CI` is not set. */
+  /** Whether the server continues to run after the story. Default: `true` if a person watches and `CI` is not set. */
   readonly stay?: boolean;
   readonly exit?: boolean;
-  /** Whether the company is one of hired agents. */
+  /** Whether the company consists of hired agents (other programs). */
   readonly hire?: boolean;
-  /** The folder of the demo. Set only in a worker process that the demo starts. */
+  /** The folder of the demo. Set only in worker processes, which the demo starts itself. */
   readonly act?: string;
   /** The name of that worker. */
   readonly worker?: string;
-  /** Whether this process is the demo agent, which speaks the Agent Client Protocol. */
+  /** Whether this process acts as the demo agent, which speaks the Agent Client Protocol. */
   readonly agent?: boolean;
 }
 
 /**
- * The demo: a server with the page and two workers on one SQLite file. A company of agents works, a person approves and
- * pays, one worker is killed, and the other one finishes the run. It needs no API key and no network.
+ * Runs the demo: a server with the page, and two workers on one SQLite file. A company of agents works, and a
+ * person approves actions and adds money. One worker is killed, and the other one finishes the run. The demo needs
+ * no API key and no network.
  */
 export async function demoCommand(options: DemoOptions, terminal: Terminal): Promise<ExitKind> {
   const { act, worker = "worker", keep: keeps = false } = options;
@@ -67,7 +68,7 @@ function paceOf(text: string): number {
   throw new Fault("invalid_argument", `invalid --pace ${text}: expected milliseconds from 0`);
 }
 
-/** Whether the server runs on after the story. */
+/** Whether the server continues to run after the story. */
 function staysOpen({ stay = false, exit = false }: DemoOptions, { isWatched, env }: Terminal): boolean {
   if (stay && exit)
     throw new Fault("invalid_argument", "--stay cannot be combined with --exit; use one of them");

@@ -28,7 +28,7 @@ function testsTool(root: string): Tool {
   });
 }
 
-/** The names of the tests that failed, and the counts. */
+/** Returns the names of the failed tests, and the numbers of passed and failed tests. */
 function summary(tap: string): string {
   const lines = tap.split("\n");
   return lines.filter((line) => /^(?:not ok|# (?:tests|pass|fail)) /u.test(line)).join("\n");
@@ -46,13 +46,13 @@ export interface CompanyOptions {
 
 export const companyTask = "Audit release 0.9 of tally, fix what blocks it, prepare it";
 
-/** What the lead may spend until a person adds more. It is enough for the audit, and not for the release. */
+/** Budget of the lead until a person adds money. It is sufficient for the audit, but not for the release. */
 const budgetUsd = 0.21;
 
 /**
- * The agents of the demo's run: a lead with four reports, who have seven reports of their own, and nine seats. The agent
- * `licence` has a higher priority than the others, so that `size` must give its seat away. Changes of source code need a
- * person's approval.
+ * The agents of the demo's run: a lead with four reports, who themselves have seven reports, and nine seats. The
+ * agent `licence` has a higher priority than the others, so that `size` must give its seat away. Changes of source
+ * code need a person's approval.
  */
 export function demoCompany(options: CompanyOptions): OrchestratorAgent {
   const { root } = options;
@@ -107,7 +107,7 @@ function usd(maxCostUsd: number): Partial<ExecutionBudget> {
 
 type SubAgents = ConstructorParameters<typeof OrchestratorAgent>[0]["subAgents"];
 
-/** Makes the agents of the company. Those that lead others and judge have the large model. */
+/** Creates the agents of the company. Agents that lead others or judge use the large model. */
 class Hiring {
   readonly #options: CompanyOptions;
   readonly #tools: ReadonlyMap<string, Tool>;

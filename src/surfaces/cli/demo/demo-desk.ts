@@ -3,13 +3,13 @@ import { askHumanTool, fileTools } from "../../../capabilities/tools/index.ts";
 import type { CompanyOptions } from "./demo-company.ts";
 import { demoModels, lines, sinceQuestion, type Part } from "./demo-model.ts";
 
-/** The agents of the demo beside the company, for shorter runs. */
+/** The other agents of the demo, outside the company, for shorter runs. */
 export interface DemoDesk {
-  /** Answers questions about the project and the shop. Asks a person before a refund. */
+  /** Agent that answers questions about the project and the shop. It asks a person before a refund. */
   readonly support: Agent;
-  /** Writes a report about the orders of the shop. */
+  /** Agent that writes a report about the orders of the shop. */
   readonly bookkeeper: Agent;
-  /** Reads the checklist of releases. Its budget is too small for that. */
+  /** Agent that reads the checklist of releases. Its budget is too small for this task. */
   readonly upkeep: Agent;
 }
 
@@ -41,7 +41,7 @@ export function demoDesk({ book, root, worker, paceMs }: CompanyOptions): DemoDe
   };
 }
 
-/** Searches for what the person asks about, and answers with the lines that it finds. */
+/** Searches for the subject of the person's question, and answers with the found lines. */
 const supportPart: Part = (request) => {
   const { question, turn, results } = sinceQuestion(request);
   if (turn === 0) return { calls: [{ tool: "grep", input: { pattern: subjectOf(question) } }] };
@@ -64,7 +64,7 @@ function found(subject: string, result = ""): string {
         .join("\n")}`;
 }
 
-/** The number in a question, or its longest word. */
+/** Returns the number in a question, or else its longest word. */
 function subjectOf(question: string): string {
   const [number] = /\d{3,}/u.exec(question) ?? [];
   const words = question.match(/\p{L}+/gu) ?? [];

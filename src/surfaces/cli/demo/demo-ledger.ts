@@ -4,7 +4,7 @@ import type { RunView, TaskView } from "../../view/run-view.ts";
 import { counted } from "../terminal/format.ts";
 import type { Billed } from "./demo-model.ts";
 
-/** What a run cost, according to its event log. */
+/** The cost of a run according to its event log. */
 export interface DemoLedger {
   readonly view: RunView;
   /** Sums of the single charges in the log. */
@@ -52,7 +52,7 @@ function plus(one: Sum, other: Sum): Sum {
   };
 }
 
-/** The ledger as lines: the agents as a tree with what each of them spent, what was lost, and the total. */
+/** Returns the ledger as lines: the agents as a tree with the cost of each, the lost cost, and the total. */
 export function ledgerLines({ view, lost, total }: DemoLedger): readonly string[] {
   const root = view.tasks.at(0);
   const rule = `  ${"─".repeat(66)}`;
@@ -92,9 +92,9 @@ function row(name: string, [calls = "", tokens = "", spent = "", cap = ""]: read
 }
 
 /**
- * Compares the provider's book with the log. Each answer was requested once. A request that is in the book twice was in
- * flight at the kill, and its first attempt is charged as lost. A call that was reserved but not sent before the kill is
- * charged as lost, too, and is not in the book.
+ * Compares the provider's book with the log. Each answer must have been requested once. If a request is in the book
+ * twice, the kill interrupted its first attempt, which is charged as lost. A call that was reserved but not sent
+ * before the kill is also charged as lost, and is not in the book.
  */
 export function compareBooks(
   billed: readonly Billed[],

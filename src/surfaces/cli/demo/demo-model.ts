@@ -12,13 +12,13 @@ import type {
   PriceTable,
 } from "../../../kernel/index.ts";
 
-/** What a model of the demo answers: text, or calls of tools. */
+/** An answer of a demo model: text, or calls of tools. */
 export interface Reply {
   readonly text?: string;
   readonly calls?: readonly ToolUse[];
   /**
-   * Whether the provider takes a minute to answer this question the first time, so that the worker is killed in the
-   * middle of the call, however slow the machine is. Default: `false`.
+   * Whether the first answer to this question takes a minute, so that the worker is killed during the call even on
+   * a slow machine. Default: `false`.
    */
   readonly isSlow?: boolean;
 }
@@ -28,20 +28,26 @@ interface ToolUse {
   readonly input: JsonValue;
 }
 
-/** Returns the answer to a request. It depends on the request alone, so that any process continues a conversation. */
+/**
+ * The script of a demo agent: returns the answer to a request. The answer depends only on the request, so that any
+ * process can continue a conversation.
+ */
 export type Part = (request: ModelRequest) => Reply;
 
-/** One request, as the provider of the demo wrote it down when the request arrived. */
+/** One request, as the provider of the demo recorded it when it arrived. */
 export interface Billed {
   readonly runId: string;
   /** The worker that sent the request. */
   readonly worker: string;
   readonly agent: string;
-  /** Digest of the conversation. Two requests of a run with the same agent and digest are one question. */
+  /**
+   * Digest of the conversation. Two requests of a run with the same agent and the same digest are attempts of the
+   * same question.
+   */
   readonly digest: string;
 }
 
-/** The provider's own book: a file that no kill changes. */
+/** The records of the demo's provider, in a file that survives a kill. */
 export class ProviderBook {
   readonly #path: string;
 
@@ -53,7 +59,7 @@ export class ProviderBook {
     appendFileSync(this.#path, `${JSON.stringify(line)}\n`);
   }
 
-  /** The requests of a run, in the order in which they arrived. */
+  /** Returns the requests of a run, in the order in which they arrived. */
   read(runId: string): readonly Billed[] {
     if (!existsSync(this.#path)) return [];
     const text = readFileSync(this.#path, "utf8").trim();
@@ -62,7 +68,7 @@ export class ProviderBook {
   }
 }
 
-/** The models of the demo, with prices per token and their duration relative to the pace. */
+/** The models of the demo, with their prices per token and their duration relative to the pace. */
 const models = {
   large: { inputUsd: 15e-6, outputUsd: 75e-6, duration: 1.2 },
   small: { inputUsd: 3e-6, outputUsd: 15e-6, duration: 0.9 },
@@ -83,13 +89,13 @@ export interface DemoModelOptions {
   readonly maxOutputTokens?: number;
   readonly part: Part;
   readonly book: ProviderBook;
-  /** The worker whose process calls the model. */
+  /** Name of the worker whose process calls the model. */
   readonly worker: string;
   /** Duration of an average call in milliseconds. */
   readonly paceMs: number;
 }
 
-/** An answer of a model of the demo, and how long the model takes for it. */
+/** An answer of a demo model, and the time that the model takes for it. */
 interface Answer {
   readonly response: ModelResponse;
   readonly durationMs: number;
@@ -97,7 +103,10 @@ interface Answer {
 
 const slowMs = 60_000;
 
-/** The models of an agent: the one that it uses, and the other one, to which a person may change a run or a fork. */
+/**
+ * Returns the models of an agent: the model that it uses, and a second one to which a person may switch a run or a
+ * fork.
+ */
 export function demoModels(options: DemoModelOptions): {
   readonly model: DemoModel;
   readonly models: Readonly<Record<string, DemoModel>>;
@@ -109,7 +118,7 @@ export function demoModels(options: DemoModelOptions): {
   };
 }
 
-/** A model without a provider. It takes its time and writes its text piece by piece, as models do. */
+/** A model without a provider. It waits and writes its text in pieces, as real models do. */
 export class DemoModel implements Model {
   readonly provider = "demo";
   readonly modelId: ModelName;
@@ -173,7 +182,7 @@ async function pause(ms: number, { signal }: ModelCallOptions): Promise<void> {
   await setTimeout(ms, undefined, signal === undefined ? {} : { signal });
 }
 
-/** Splits a text into words, each with the white space behind it. */
+/** Splits a text into words, each with the white space that follows it. */
 function words(text: string): readonly string[] {
   return text.match(/\S+\s*/gu) ?? [];
 }
@@ -183,7 +192,7 @@ function turnOf({ messages }: Pick<ModelRequest, "messages">): number {
   return messages.filter(({ role }) => role === "assistant").length;
 }
 
-/** The part of an agent that says one line after the other, whatever it is asked. */
+/** Returns a script that gives one reply after the other, regardless of the questions. */
 export function lines(...replies: readonly ((results: readonly string[]) => Reply)[]): Part {
   return (request) => {
     const reply = replies[turnOf(request)];
@@ -191,7 +200,7 @@ export function lines(...replies: readonly ((results: readonly string[]) => Repl
   };
 }
 
-/** The tool results in a conversation, in order. */
+/** Returns the tool results in a conversation, in order. */
 function resultsIn({ messages }: Pick<ModelRequest, "messages">): readonly string[] {
   return messages.flatMap((message) =>
     message.role === "tool"
@@ -200,7 +209,7 @@ function resultsIn({ messages }: Pick<ModelRequest, "messages">): readonly strin
   );
 }
 
-/** The part of a conversation since the last message of a person. */
+/** Returns the part of a conversation that begins with the last message of a person. */
 export function sinceQuestion({ messages }: ModelRequest): {
   readonly question: string;
   readonly turn: number;

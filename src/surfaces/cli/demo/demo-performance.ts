@@ -15,8 +15,9 @@ import { runAddress, tell } from "./demo-telling.ts";
 const person = { userId: "ada", streaming: true } as const;
 
 /**
- * Starts what the page shows beside the run of the company: a finished run, one that has used up its budget, a
- * schedule, and a conversation with two branches, one of which waits for a person. Resolves when all of them rest.
+ * Starts the other runs that the page shows: a finished run, a run that has used up its budget, a schedule, and a
+ * conversation with two branches, one of which waits for a person. Resolves when none of these runs is active any
+ * more.
  */
 async function playScene(runtime: Runtime, { support, bookkeeper, upkeep }: DemoDesk): Promise<void> {
   await runtime.schedules.create({
@@ -48,13 +49,13 @@ async function converse(runtime: Runtime, support: DemoDesk["support"]): Promise
 /** How lines of the story are shown. */
 interface LineStyle {
   readonly paint: Paint;
-  /** Columns of the terminal. Longer lines are cut. `Infinity` if the output is not a terminal. */
+  /** Number of columns of the terminal. Longer lines are cut. `Infinity` if the output is not a terminal. */
   readonly width: number;
 }
 
 const nameWidth = 13;
 
-/** Formats a line of the story: the time, who, and what. */
+/** Formats a line of the story: the time, the agent or process, and the text. */
 export function storyLine({ at, who, text, tone }: StoryLine, { paint, width }: LineStyle): string {
   const time = clock(at).padStart(6);
   const name = cut(printable(who), nameWidth).padEnd(nameWidth);
@@ -76,7 +77,7 @@ function styleOf(tone: Tone, paint: Paint): (text: string) => string {
   return styles[tone];
 }
 
-/** A duration as minutes and seconds, such as 0:43. */
+/** Formats a duration as minutes and seconds, such as 0:43. */
 function clock(ms: number): string {
   const seconds = Math.floor(ms / 1000);
   return `${Math.floor(seconds / 60)}:${String(seconds % 60).padStart(2, "0")}`;
@@ -107,7 +108,7 @@ export interface PerformanceOptions {
   readonly keeps: boolean;
 }
 
-/** The demo in the terminal: what it is, the story, the ledger, and what to type next. */
+/** Shows the demo in the terminal: an introduction, the story, the ledger, and commands to try next. */
 export class Performance {
   readonly #options: PerformanceOptions;
   readonly #paint: Paint;
@@ -121,7 +122,7 @@ export class Performance {
     this.#width = terminal.columns ?? Number.POSITIVE_INFINITY;
   }
 
-  /** Plays the demo. If it stays, the promise never resolves. */
+  /** Plays the demo. If the server continues to run afterwards, the promise never resolves. */
   async play(): Promise<ExitKind> {
     const { stage, workers, paceMs, stays } = this.#options;
     await this.#introduce();

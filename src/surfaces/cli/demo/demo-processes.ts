@@ -5,7 +5,7 @@ import { Fault } from "../../../kernel/index.ts";
 import { packageRoot } from "../../../assembly/package-root.ts";
 import type { WorkerOptions } from "./demo-worker.ts";
 
-/** Time that a worker has to close its store after `close()`. */
+/** Milliseconds that a worker has to close its store after `close()`. */
 const graceMs = 3_000;
 
 /** A worker in a process of its own. */
@@ -33,7 +33,7 @@ export class WorkerProcess {
     return this.#child.pid ?? 0;
   }
 
-  /** Rejects if the process ends although it was neither stopped nor killed. */
+  /** Rejects if the process ends although it was neither stopped nor killed by the demo. */
   async failed(): Promise<never> {
     await this.#exit;
     if (this.#isExpectedToEnd) return new Promise<never>(() => undefined);
@@ -41,14 +41,14 @@ export class WorkerProcess {
     throw new Fault("internal", `${this.name} ended unexpectedly with ${signalCode ?? `code ${exitCode}`}`);
   }
 
-  /** Kills the process with SIGKILL and resolves when it is gone. */
+  /** Kills the process with SIGKILL. Resolves when the process has ended. */
   async kill(): Promise<void> {
     this.#isExpectedToEnd = true;
     this.#child.kill("SIGKILL");
     await this.#exit;
   }
 
-  /** Tells the worker to stop, and kills it if it does not. Resolves when the process is gone. */
+  /** Asks the worker process to stop, and kills it if it does not stop. Resolves when the process has ended. */
   async close(): Promise<void> {
     this.#isExpectedToEnd = true;
     if (this.#child.connected) this.#child.disconnect();

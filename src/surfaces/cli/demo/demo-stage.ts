@@ -21,7 +21,7 @@ export interface StageOptions {
   readonly onError: (error: Fault) => void;
 }
 
-/** The server of the demo, with its store and its agents. It executes no run. */
+/** The server of the demo, with its store and its agents. The server executes no runs. */
 export interface Stage extends DemoFiles {
   readonly folder: string;
   readonly url: string;
@@ -32,7 +32,7 @@ export interface Stage extends DemoFiles {
   readonly agents: DemoAgents;
 }
 
-/** Makes a folder with the project and the store, and serves the store. Each part is added to `open`. */
+/** Creates a folder with the project and the store, and serves the store. Each opened part is added to `open`. */
 export async function openStage(
   { port, paceMs, keeps, onError }: StageOptions,
   open: OpenParts,
@@ -63,7 +63,7 @@ export async function openStage(
   };
 }
 
-/** Makes the folder of a demo. It is deleted at the end unless it is kept. */
+/** Creates the folder of a demo. The folder is deleted at the end unless `keeps` is `true`. */
 export async function openFolder(keeps: boolean, open: OpenParts): Promise<string> {
   try {
     const folder = await mkdtemp(join(tmpdir(), "reeve-demo-"));
@@ -80,7 +80,7 @@ export async function openFolder(keeps: boolean, open: OpenParts): Promise<strin
   }
 }
 
-/** Starts the two workers. Each of them is added to `open` before it is ready. */
+/** Starts the two workers. Each worker is added to `open` before it is ready. */
 export async function startWorkers(
   { folder }: Stage,
   paceMs: number,

@@ -11,7 +11,7 @@ import {
 import { mergeOf } from "../../view/merge-words.ts";
 import { RunFold } from "../../view/run-fold.ts";
 
-/** What a line is about. It decides about its colour. */
+/** The meaning of a line. It decides about the colour of the line. */
 export type Tone = "plain" | "quiet" | "waits" | "yields" | "lost" | "money";
 
 /** One line of the story. */
@@ -23,31 +23,31 @@ export interface StoryLine {
   readonly tone: Tone;
 }
 
-/** The worker that was killed, and the one that remains. */
+/** The worker that was killed, and the worker that survives. */
 export interface Killed {
   readonly worker: string;
   readonly pid: number;
   readonly survivor: string;
 }
 
-/** Tells a run: a line for each event that a person wants to know. It depends on the events alone. */
+/** Narrates a run: a line for each event that is interesting for a person. The lines depend only on the events. */
 export class DemoStory {
   readonly #fold = new RunFold();
-  /** The files that tool calls name, and the commands that they run. */
+  /** The files that tool calls name, and the commands that tool calls run, by call id. */
   readonly #paths = new Map<string, string>();
   #startedAt: number | undefined;
   #survivor = "another worker";
   #spawned: TaskId | undefined;
   #isStopped = false;
-  /** Agents that a task has hired and that no line names yet. */
+  /** Agents that a task has hired and that are not named in a line yet. */
   #hired: { readonly who: string; readonly at: number; readonly names: string[] } | undefined;
 
-  /** Number of the last event that was added, or -1. */
+  /** Sequence number of the last added event, or -1. */
   get seq(): number {
     return this.#fold.seq;
   }
 
-  /** Returns the lines about an event. An event that was added before has none. */
+  /** Returns the lines for an event. Returns no lines for an event that was already added. */
   add(event: Event): readonly StoryLine[] {
     if (event.seq <= this.#fold.seq) return [];
     this.#startedAt ??= event.at;
@@ -185,7 +185,7 @@ export class DemoStory {
     }
   }
 
-  /** The lines about employees that work in worktrees. */
+  /** Returns the line for an event about employees that work in worktrees. */
   #treeLine(event: Event): StoryLine | undefined {
     const { agentId: who, at } = event;
     switch (event.type) {
@@ -217,7 +217,7 @@ export class DemoStory {
     return { at: at - (this.#startedAt ?? at), who, text, tone };
   }
 
-  /** What a person is asked about: a call, or whose work is merged. */
+  /** Returns what a person is asked about: a call, or the employee whose work is merged. */
   #askedIn({ kind, toolName, input }: Pick<ApprovalRequest, "kind" | "toolName" | "input">): string {
     const merge = kind === "merge" ? mergeOf(input) : null;
     const names = merge?.merge.sources.map(({ taskId }) => this.#nameOf(taskId));
@@ -233,7 +233,7 @@ function callKey({ taskId, data }: Event<"tool_execution_start"> | Event<"tool_e
   return `${taskId} ${data.callId}`;
 }
 
-/** What a tool call did. `undefined` if the story leaves the call out. */
+/** Describes the work of a tool call. `undefined` if the story omits the call. */
 function workOf(
   { toolName, status = "ok", result }: Event<"tool_execution_end">["data"],
   path: string,
@@ -246,7 +246,7 @@ function workOf(
   return toolName === "test" ? `runs the tests${testsIn(result)}` : undefined;
 }
 
-/** What Node says about tests in a result, or nothing. */
+/** Returns the test summary of Node in a result, or an empty text. */
 function testsIn({ output }: Event<"tool_execution_end">["data"]["result"]): string {
   const text = output.type === "text" ? output.text : "";
   const [, all, failed] = /^(?:#|ℹ) tests (\d+)[^]*^(?:#|ℹ) fail (\d+)/mu.exec(text) ?? [];
@@ -256,7 +256,7 @@ function testsIn({ output }: Event<"tool_execution_end">["data"]["result"]): str
 
 const decisions = { approved: "approves", denied: "denies", skipped: "skips" } as const;
 
-/** The path in the arguments of a call, or the first line of its command. */
+/** Returns the path in the arguments of a call, or the first line of its command. */
 function pathIn(input: JsonValue): string {
   const subject = readProperty(input, "path") ?? readProperty(input, "command");
   const [line = "", ...more] = typeof subject === "string" ? subject.split("\n") : [];

@@ -7,12 +7,12 @@ import { DemoStory, type StoryLine } from "./demo-story.ts";
 
 const demoRun = formatRunId("release-0-9");
 
-/** The address at which the page shows the company's run. */
+/** Returns the address at which the page shows the company's run. */
 export function runAddress({ url }: Pick<Stage, "url">): string {
   return `${url}runs/${demoRun}`;
 }
 
-/** What the person adds when the run has used up its budget. */
+/** Amount that the person adds when the run has used up its budget. */
 const topUpUsd = 0.3;
 
 export interface TellingOptions {
@@ -24,8 +24,8 @@ export interface TellingOptions {
 }
 
 /**
- * Starts the company's run and follows it to its end. Plays the person, who approves and tops up, and kills the worker
- * that executes the run while `changelog` waits for an answer. Returns the handle of the run.
+ * Starts the company's run and follows it to its end. Acts as the person, who approves actions and adds money, and
+ * kills the worker that executes the run while `changelog` waits for an answer. Returns the handle of the run.
  */
 export async function tell(options: TellingOptions): Promise<RunHandle> {
   const { runtime, agents } = options.stage;
@@ -106,7 +106,7 @@ class Telling {
     }
   }
 
-  /** Kills the worker that executes the run: the one that sent the last request of the run to the provider. */
+  /** Kills the worker that executes the run: the worker that sent the run's last request to the provider. */
   async #kill(): Promise<void> {
     const { stage, workers, print } = this.#options;
     const owner = stage.book.read(this.#run.runId).at(-1)?.worker;

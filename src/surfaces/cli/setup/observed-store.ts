@@ -10,15 +10,15 @@ import {
   type Store,
 } from "../../../kernel/index.ts";
 
-/** Receives what the worker of this process does, after it is durable. All methods are optional. */
+/** Is informed about each action of this process's worker after the action is durable. All methods are optional. */
 export interface StoreObserver {
   /** The worker owns the run from now on. */
   claimed?(lease: Lease): void;
   /** The worker has released the run. */
   released?(lease: Lease, rest: Rest): void;
-  /** The store refused a call, because another worker owns the run. Called once for each lease. */
+  /** Called when the store refused a call because another worker owns the run. Called once for each lease. */
   leaseLost?(lease: Lease): void;
-  /** The registration of the worker was lost (L12). */
+  /** Called when the registration of the worker was lost (L12). */
   registrationLost?(fault: Fault): void;
   /** A commit of a run that the worker owns. */
   committed?(lease: Lease, commit: Commit): void;
@@ -39,8 +39,8 @@ export function allObservers(...observers: readonly StoreObserver[]): StoreObser
 }
 
 /**
- * Wraps a store so that an observer learns what is claimed, committed and released through it. It works with every store and
- * every engine, because all of them write through these contracts.
+ * Wraps a store so that an observer is informed about each claim, commit and release that is made through the
+ * store. The wrapper works with every store and every engine, because all of them write through these contracts.
  */
 export function observedStore(store: Store, observer: StoreObserver): Store {
   const { journal, leases } = store;
@@ -62,7 +62,7 @@ export function observedStore(store: Store, observer: StoreObserver): Store {
   };
 }
 
-/** Tells the observer about the leases of this process, each change once. */
+/** Informs the observer about the leases of this process, once about each change. */
 class LeaseWatch {
   readonly observer: StoreObserver;
   /** The epoch of each run that this process owns. */

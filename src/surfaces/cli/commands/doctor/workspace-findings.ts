@@ -12,7 +12,10 @@ import type { InspectedWorkspace } from "../../../../workspace/inspect-workspace
 import { shellWord } from "../../terminal/format.ts";
 import { editing, sentence, type Found } from "./finding.ts";
 
-/** Trust of the project, warnings about its files, and code that Node cannot load as it is. */
+/**
+ * Reports whether the project is trusted, warnings about its files, and code files that Node cannot load in their
+ * present form.
+ */
 export async function workspaceFindings(workspace: InspectedWorkspace): Promise<readonly Found[]> {
   const { places, isTrusted, lostTrust, guarded, notices } = workspace;
   const { project, projectFolder } = places;
@@ -38,7 +41,7 @@ export async function workspaceFindings(workspace: InspectedWorkspace): Promise<
   return [...found, ...unloadable(workspace), ...(await invalidServers(workspace))];
 }
 
-/** Lists of MCP servers that cannot be read. Agents with tools of servers cannot be made then. */
+/** Reports lists of MCP servers that cannot be read. Agents with tools of these servers cannot be created. */
 async function invalidServers({ mcpFiles }: InspectedWorkspace): Promise<readonly Found[]> {
   const found: Found[] = [];
   for (const file of mcpFiles)
@@ -51,7 +54,10 @@ async function invalidServers({ mcpFiles }: InspectedWorkspace): Promise<readonl
   return found;
 }
 
-/** Modules that Node reads as CommonJS although they import or export. None of them is loaded here. */
+/**
+ * Reports modules that Node would read as CommonJS although they use `import` or `export`. None of them is loaded
+ * here.
+ */
 function unloadable({ config, agents, extensions, guardrails }: InspectedWorkspace): readonly Found[] {
   const files = [...(config === undefined ? [] : [config]), ...agents, ...extensions, ...guardrails];
   return files.flatMap(({ path }): readonly Found[] => {
@@ -62,13 +68,16 @@ function unloadable({ config, agents, extensions, guardrails }: InspectedWorkspa
   });
 }
 
-/** The command for a file of the workspace that cannot be used. The error names the file. */
+/** Returns the command that opens a workspace file that cannot be used. The error names the file. */
 export function fileToEdit({ message }: Fault): string {
   const path = /(?:^|\s)(\/\S+\.(?:json|md|yaml|[cm]?[jt]s))/u.exec(message)?.[1];
   return path === undefined ? "reeve config" : editing(path);
 }
 
-/** The agents in Markdown that the workspace uses. One that cannot be read is reported by the command that uses it. */
+/**
+ * Returns the Markdown agents that the workspace uses. An agent file that cannot be read is reported later, by the
+ * command that uses it.
+ */
 export async function agentFiles({ agents }: InspectedWorkspace): Promise<readonly AgentFile[]> {
   const read: AgentFile[] = [];
   for (const { path, origin, root } of agents) {

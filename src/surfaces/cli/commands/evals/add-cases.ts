@@ -14,7 +14,7 @@ export interface AddCasesOptions extends StoreOptions {
   readonly json?: boolean;
 }
 
-/** Makes cases of stored runs, and prints one line for each, with what was removed from it. */
+/** Makes test cases from stored runs. Prints one line for each case, with the data that were removed from it. */
 export function addStoredCases(
   names: readonly string[],
   options: AddCasesOptions,
@@ -28,7 +28,7 @@ export function addStoredCases(
   });
 }
 
-/** The runs that are named, or that fit the filters, the oldest first. */
+/** Returns the runs that are named, or that match the filters, the oldest first. */
 async function chosenRuns(
   store: Store,
   names: readonly string[],

@@ -28,7 +28,7 @@ import { untilEnded, type EndedExperiment } from "./follow-experiment.ts";
 import { prepareReports, writeReports } from "./report-files.ts";
 import { missingBudget, resumedRun, startedRun, type ChosenExperiment } from "./experiment-runs.ts";
 
-/** The options as the command line passes them: texts. */
+/** The options of `reeve eval`, as texts from the command line. */
 export interface EvalCommandOptions {
   readonly store: string;
   readonly filter?: string;
@@ -45,7 +45,7 @@ export interface EvalCommandOptions {
   readonly markdown?: string;
 }
 
-/** Runs the experiments of some files, or of the workspace, and reports what their scores say. */
+/** Runs the experiments of the given files, or of the workspace, and reports the results of their scores. */
 export async function evalCommand(
   given: readonly string[],
   options: EvalCommandOptions,
@@ -103,7 +103,7 @@ export async function evalCommand(
   }
 }
 
-/** Says which settings of the project have no effect, because it is not trusted: prices and limits may be among them. */
+/** Prints which settings of an untrusted project have no effect. Prices and limits may be among these settings. */
 export function sayUntrusted(workspace: Workspace, terminal: Terminal): void {
   const settings = guardedLines(workspace).filter((line) => /settings(?:\.local)?\.json/u.test(line));
   if (settings.length === 0) return;
@@ -111,7 +111,7 @@ export function sayUntrusted(workspace: Workspace, terminal: Terminal): void {
   for (const line of settings) terminal.say(line);
 }
 
-/** What every experiment of the command has in common. */
+/** Values that all experiments of the command share. */
 interface Carrying {
   readonly store: Store;
   readonly address: string;
@@ -152,7 +152,10 @@ async function carriedOut(
   return reportOf(baseline === undefined ? { ...result, gates: onMeans(result.gates) } : result, baseline);
 }
 
-/** Says why a run failed, and what it lacks to continue. `command` continues it with `--resume`. */
+/**
+ * Prints why a run failed, and what is missing to continue it. `command` is the command that continues it with
+ * `--resume`.
+ */
 export function sayFailure(
   command: string,
   { result: { runId, status }, failure }: EndedExperiment,
@@ -163,7 +166,7 @@ export function sayFailure(
   if (missing !== undefined) terminal.say(`reeve: ${command} --resume ${runId} ${missing}`);
 }
 
-/** The gates without those that compare with a baseline. */
+/** Returns the gates except those that compare with a baseline. */
 function onMeans(gates: ExperimentResult["gates"]): ExperimentResult["gates"] {
   const kept = Object.entries(gates).flatMap(([scorer, { mean }]) =>
     mean === undefined ? [] : [[scorer, { mean }] as const],
@@ -189,7 +192,7 @@ export function dollarsOf(text: string | undefined): number | undefined {
   throw new Fault("invalid_argument", `invalid --max-cost ${text}: expected dollars above 0, such as 2.50`);
 }
 
-/** The experiments of the files, or those of the workspace, which the person must trust. */
+/** Returns the experiments of the given files, or those of the workspace, which must be trusted. */
 async function chosenExperiments(
   files: readonly string[],
   workspace: Workspace,
@@ -228,7 +231,7 @@ async function trustedEvals({ places }: Workspace, terminal: Terminal): Promise<
   return evals.load();
 }
 
-/** Options that concern one run or one stored result. */
+/** Checks options that are valid only for one run or one stored result. */
 function requireOne(
   chosen: readonly ChosenExperiment[],
   { save: saved, baseline }: Pick<EvalCommandOptions, "save" | "baseline">,
@@ -262,7 +265,10 @@ async function baselineOf(
   return { name, result };
 }
 
-/** Stores the results as a baseline, unless some are missing: later differences would be wrong. */
+/**
+ * Stores the results as a baseline. Throws if some results are missing, because later comparisons with the baseline
+ * would be wrong.
+ */
 async function save(path: string, [report]: readonly ExperimentReport[], terminal: Terminal): Promise<void> {
   if (report === undefined) return;
   if (endOf(report) === "incomplete")

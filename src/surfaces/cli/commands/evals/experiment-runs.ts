@@ -23,12 +23,12 @@ export interface ChosenExperiment {
   readonly onRun?: (runId: RunId) => void;
 }
 
-/** A run that is executed, or waits for something, as far as the store knows. */
+/** Statuses of runs that are executed or wait, according to the store. */
 const unfinished: readonly RunSummaryStatus[] = ["pending", "running", "waiting"];
 
 /**
- * Starts a run of an experiment. This process executes this run only: another one of the same experiment that was interrupted
- * would go on, and cost money, unnoticed.
+ * Starts a run of an experiment. This process executes only this run. Otherwise it would also continue an
+ * interrupted run of the same experiment, which costs money without the person noticing.
  */
 export async function startedRun(
   runtime: Runtime,
@@ -50,7 +50,10 @@ export async function startedRun(
   return requireRun(runtime, started.runId);
 }
 
-/** Continues a run: the one with this id, or the newest one of the experiment that has not completed. `addUsd` is added to its budget. */
+/**
+ * Continues the run with this id, or the newest run of the experiment that has not completed. `addUsd` is added to
+ * its budget.
+ */
 export async function resumedRun(
   runtime: Runtime,
   { store, address }: { readonly store: Store; readonly address: string },
@@ -86,8 +89,9 @@ export async function resumedRun(
 }
 
 /**
- * What a run needs that has stopped at a limit, as the end of a sentence about `--resume`. `undefined` if a resumption alone continues
- * it: it has stopped for another reason, or at a cap of a day or of a user.
+ * Returns what a run that has stopped at a limit needs, as the end of a sentence about `--resume`. `undefined` if
+ * the run continues by a resumption alone, because it has stopped for another reason, or at the cap of a day or of
+ * a user.
  */
 export function missingBudget(
   runId: string,

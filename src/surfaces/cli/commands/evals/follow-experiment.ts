@@ -12,11 +12,14 @@ import { printable, type Terminal } from "../../terminal/terminal.ts";
 /** How a run of an experiment ended. */
 export interface EndedExperiment {
   readonly result: ExperimentResult;
-  /** The error with which the run failed. `null` if it did not. */
+  /** The error with which the run failed. `null` if it did not fail. */
   readonly failure: Failure | null;
 }
 
-/** Follows a run to its end and shows its progress. Returns `undefined` if the person interrupts it, and leaves the run as it is. */
+/**
+ * Follows a run to its end and shows its progress. If the person interrupts, returns `undefined` and leaves the run
+ * unchanged.
+ */
 export async function untilEnded(run: RunHandle, terminal: Terminal): Promise<EndedExperiment | undefined> {
   const progress = new Progress(terminal);
   const stopped = new AbortController();
@@ -44,7 +47,7 @@ export async function untilEnded(run: RunHandle, terminal: Terminal): Promise<En
   }
 }
 
-/** The progress of an experiment in one line. */
+/** Shows the progress of an experiment in one line. */
 class Progress {
   expected = 0;
   readonly #terminal: Terminal;

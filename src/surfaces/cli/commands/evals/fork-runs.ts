@@ -34,7 +34,7 @@ import { dollarsOf, sayFailure, sayUntrusted, type EvalCommandOptions } from "./
 import { resumedRun, startedRun, type ChosenExperiment } from "./experiment-runs.ts";
 import { untilEnded } from "./follow-experiment.ts";
 
-/** Options of `reeve eval fork`, as the command line passes them. */
+/** Options of `reeve eval fork`, as texts from the command line. */
 export interface ForkRunsOptions extends Pick<
   EvalCommandOptions,
   "store" | "seats" | "maxCost" | "resume" | "json" | "junit" | "markdown"
@@ -48,7 +48,10 @@ export interface ForkRunsOptions extends Pick<
   readonly limit: string;
 }
 
-/** Forks stored runs with changes, scores both ends with the scorers of a file, and prints the report. */
+/**
+ * Forks stored runs with changes, scores the original runs and the forks with the scorers of a file, and prints the
+ * report.
+ */
 export async function forkStoredRuns(
   file: string,
   options: ForkRunsOptions,
@@ -130,7 +133,7 @@ async function onlyExperiment(file: string): Promise<ChosenExperiment> {
   );
 }
 
-/** The changes by name: one for each model, or one without a model. */
+/** Returns the changes by name: one change for each model, or a single change without a model. */
 async function changesOf({
   model = [],
   instructions,
@@ -165,7 +168,7 @@ function startOf(text: string): ForkStart {
   return /^\d{1,15}$/u.test(text) ? Number(text) : text;
 }
 
-/** The runs by their ids, or the filter that selects them. */
+/** Returns the ids of the runs, or the filter that selects them. */
 async function chosenRuns(
   store: Store,
   { runs: words, store: address }: ForkRunsOptions,
@@ -179,7 +182,7 @@ async function chosenRuns(
   );
 }
 
-/** This process executes the forks that this run of an experiment has made, and no other run of their agents. */
+/** Lets this process execute the forks that this run of an experiment has made, but no other runs of their agents. */
 function hostForks(runtime: Runtime, agents: Iterable<HostedAgent>, experimentRun: RunId): void {
   for (const agent of new Set(agents))
     runtime.register({

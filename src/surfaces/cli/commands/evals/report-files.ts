@@ -24,7 +24,10 @@ const formats = {
 
 const names = Object.keys(formats) as readonly (keyof ReportFiles)[];
 
-/** Makes the folders of the files. Throws `invalid_argument` if a file cannot be written, before a run is paid for. */
+/**
+ * Creates the folders of the files. Throws `invalid_argument` if a file cannot be written. This is checked before a
+ * run costs money.
+ */
 export async function prepareReports(files: ReportFiles): Promise<void> {
   for (const name of names) {
     const file = files[name];

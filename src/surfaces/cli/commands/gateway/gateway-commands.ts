@@ -52,18 +52,21 @@ export interface GatewayListOptions extends StoreOptions {
 
 export interface GatewayEnvOptions extends StoreOptions {
   readonly url?: string;
-  /** Names of variables that the program inherits although they may lead it past the gateway. */
+  /** Names of variables that the program inherits although with them it may bypass the gateway. */
   readonly env?: readonly string[];
 }
 
-/** How long a token of `reeve gateway env` is valid, if the command is killed and cannot delete it. */
+/**
+ * Validity of a token of `reeve gateway env`, in milliseconds. It matters only if the command is killed and cannot
+ * delete the token.
+ */
 const programTokenMs = 30 * 86_400_000;
-/** How long `reeve gateway env` waits for a server that executes the run, in milliseconds. */
+/** Maximum time that `reeve gateway env` waits for a server that executes the run, in milliseconds. */
 const longestWait = 15_000;
-/** Number of characters that are read of an answer of a gateway. */
+/** Maximum number of characters that are read from an answer of a gateway. */
 const longestAnswer = 1_000_000;
 
-/** Creates a gateway run with a token and prints the token. A server executes the run. */
+/** Creates a gateway run with a token, and prints the token. The run is executed by a server. */
 export async function createGatewayToken(
   options: GatewayTokenOptions,
   terminal: Terminal,
@@ -201,7 +204,7 @@ export function showGateway(
   });
 }
 
-/** Deletes the tokens of gateway runs, which every server then refuses, and cancels the runs. */
+/** Deletes the tokens of gateway runs and cancels the runs. Every server then refuses these tokens. */
 export function revokeGateways(
   names: readonly string[],
   options: StoreOptions,
@@ -221,7 +224,10 @@ export function revokeGateways(
   });
 }
 
-/** Starts a program that uses the gateway with a token of its own, which is deleted when the program ends. Returns its exit code. */
+/**
+ * Starts a program that uses the gateway with a separate token, which is deleted when the program ends. Returns the
+ * program's exit code.
+ */
 export function runBehindGateway(
   name: string,
   command: readonly string[],
@@ -276,8 +282,9 @@ function runProgram({
 }
 
 /**
- * Waits for a server that executes the run of the token. The token is sent only to a server that proves that it belongs to the
- * store: another process may have got the port of one that was killed. `at` is the address that the person named.
+ * Waits for a server that executes the run of the token. The token is sent only to a server that proves that it
+ * belongs to the store: another process may use the port of a killed server. `at` is the address that the person
+ * named.
  */
 async function reachableGateway(
   tokens: GatewayTokens,
@@ -331,7 +338,10 @@ async function statusAt(url: string, token: string): Promise<number | undefined>
   }
 }
 
-/** Reads from a gateway. No proxy variable applies, because a proxy would receive the token, and no redirect is followed. */
+/**
+ * Sends a GET request to a gateway. Proxy variables are ignored, because a proxy would receive the token, and
+ * redirects are not followed.
+ */
 async function read(
   url: string,
   headers: Readonly<Record<string, string>> = {},
@@ -357,7 +367,7 @@ async function runOf(tokens: GatewayTokens, name: string): Promise<RunId> {
   );
 }
 
-/** Whether a run has ended for good. A run that was never created has. */
+/** Whether a run has finally ended. A run that was never created is treated as ended. */
 function hasEnded(run: RunSummary | undefined): boolean {
   return run === undefined || (run.endedAt !== null && run.status !== "budget_exhausted");
 }
@@ -396,7 +406,7 @@ function nameOf({ agentId }: RunSummary): string {
   return parseAgentId(agentId).key ?? gatewayAgentName;
 }
 
-/** The budget with which the run was created, without top-ups. */
+/** Returns the budget with which the run was created, without top-ups. */
 function budgetOf({ metadata }: RunSummary): string {
   const { maxBudgetUsd, per } = metadata as Partial<GatewayRunFacts>;
   return maxBudgetUsd === undefined ? "an unknown budget" : periodic(maxBudgetUsd, per);
@@ -406,7 +416,10 @@ function periodic(usd: number, per: GatewayRunFacts["per"]): string {
   return per === undefined ? dollars(usd) : `${dollars(usd)} per ${per}`;
 }
 
-/** The options with a choice of words. A budget that renews cannot be topped up, so it has no question to ask. */
+/**
+ * Checks the options that allow only certain words. A budget that renews cannot be topped up, so it has no option
+ * for the time of the question.
+ */
 function choicesOf(options: GatewayTokenOptions): {
   readonly per: "day" | "month" | undefined;
   readonly onBudget: "ask" | "end" | undefined;
@@ -432,7 +445,7 @@ function choiceOf<Word extends string>(
   throw new Fault("invalid_argument", `invalid ${option} ${text}: expected ${words.join(" or ")}`);
 }
 
-/** Budgets that the ledger can count, in dollars. */
+/** Smallest and largest budget that the ledger can count, in dollars. */
 const [leastBudget, largestBudget] = [0.000_001, 9_000_000];
 
 function amountOf(text: string): number {
@@ -444,7 +457,10 @@ function amountOf(text: string): number {
   );
 }
 
-/** `null`: the models of the gateway. A list without a name would refuse every model. */
+/**
+ * Parses a list of model names. `null` means all models of the gateway. Throws for a list without a name, because
+ * such a list would refuse every model.
+ */
 function modelsOf(text: string | undefined): readonly string[] | null {
   const models = text?.split(",").map((model) => model.trim());
   if (models === undefined) return null;

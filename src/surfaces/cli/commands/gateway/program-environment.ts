@@ -7,9 +7,9 @@ type Environment = Readonly<Record<string, string | undefined>>;
 export interface GatewayCommand {
   readonly args: readonly string[];
   readonly env: Record<string, string>;
-  /** Names of the variables that the program does not inherit. */
+  /** Names of the variables that are removed from the program's environment. */
   readonly removed: readonly string[];
-  /** What the person must do, because the command line does not show it. */
+  /** A warning about something that the person must do and that the command line does not show. */
   readonly warning?: string;
 }
 
@@ -17,15 +17,15 @@ export interface GatewayCommand {
 export interface ProgramGateway {
   readonly url: string;
   readonly token: string;
-  /** Whether a value is the key of a provider of the gateway. Default: no value is known to be one. */
+  /** Returns whether a value is the key of a provider of the gateway. Default: returns `false` for every value. */
   readonly isKey?: (value: string) => boolean;
-  /** Names of variables that the program inherits although they may lead it past the gateway. Default: none. */
+  /** Names of variables that the program inherits although with them it may bypass the gateway. Default: none. */
   readonly kept?: readonly string[];
 }
 
 /**
- * Returns the command line and the environment with which a program uses the gateway. It inherits the variables of `env`
- * except those that would lead it past the gateway.
+ * Returns the command line and the environment with which a program uses the gateway. The program inherits the
+ * variables of `env` except those with which it would bypass the gateway.
  */
 export function gatewayCommand(
   args: readonly string[],
@@ -61,7 +61,7 @@ export function gatewayCommand(
 const codexWarning =
   "the command seems to start codex in a way that cannot be seen, so it is not set up for the gateway: write codex, or npx codex, as the command itself";
 
-/** Programs that start the program which their arguments name. */
+/** Programs that start another program, which their arguments name. */
 const launchers: ReadonlySet<string> = new Set([
   "npx",
   "npm",
@@ -78,10 +78,13 @@ const launchers: ReadonlySet<string> = new Set([
   "timeout",
 ]);
 
-/** Number of arguments of a launcher among which the program is looked for. */
+/** Maximum number of launcher arguments among which the program is searched. */
 const mostLaunching = 6;
 
-/** Index of the argument that names a program: the first one, or one of the first behind a launcher. */
+/**
+ * Returns the index of the argument that names a program: the first argument, or one of the first arguments of a
+ * launcher.
+ */
 function placeOf(program: "codex" | "opencode", args: readonly string[]): number | undefined {
   const pattern = program === "codex" ? /^codex(?:@\S+)?$/ : /^opencode(?:-ai)?(?:@\S+)?$/;
   const isIt = (text: string): boolean => pattern.test(plainName(text));
@@ -95,14 +98,18 @@ function plainName(program: string): string {
   return basename(program).replace(/\.(?:cmd|exe|m?js)$/, "");
 }
 
-/** The gateway is on loopback, which a proxy would not reach. */
+/**
+ * Adds the loopback addresses to a list of addresses that are reached without a proxy, because the gateway is on
+ * loopback.
+ */
 function withLoopback(list: string | undefined): string {
   return [...(list === undefined || list === "" ? [] : [list]), "127.0.0.1", "localhost"].join(",");
 }
 
 /**
- * Codex reads its provider from its configuration. By default it repeats refused requests, and offers the search of the
- * provider, which the gateway refuses because tokens do not bound its cost.
+ * Returns the arguments that configure Codex for the gateway. Codex takes its provider from its configuration. By
+ * default it repeats refused requests, and offers the provider's search tool, which the gateway refuses because a
+ * token limit does not limit the cost of a search.
  */
 function codexOptions(url: string): readonly string[] {
   const settings = {
@@ -120,7 +127,10 @@ function codexOptions(url: string): readonly string[] {
   return [...texts, ...retries].flatMap((setting) => ["-c", setting]);
 }
 
-/** OpenCode reads the addresses of its providers from its configuration. */
+/**
+ * Returns the settings that configure OpenCode for the gateway. OpenCode takes the addresses of its providers from
+ * its configuration.
+ */
 function openCodeSettings(url: string, apiKey: string): Readonly<Record<string, string>> {
   const options = { baseURL: `${url}/v1`, apiKey };
   const provider = {

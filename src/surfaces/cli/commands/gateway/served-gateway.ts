@@ -13,7 +13,7 @@ interface ServedGatewayOptions {
   readonly env: Readonly<Record<string, string | undefined>>;
   readonly store: Pick<Store, "records">;
   readonly runtime: Runtime;
-  /** The port of the server. Default of the gateway: the next one. */
+  /** The port of the server. The gateway uses the next port by default. */
   readonly serverPort: number;
   /** The option `--gateway-port`. */
   readonly port: string | undefined;
@@ -54,7 +54,10 @@ export async function openServedGateway(options: ServedGatewayOptions): Promise<
   };
 }
 
-/** A port that the person chose must be free. If the default one is not, the gateway takes another. */
+/**
+ * Opens the gateway at a port. If the person chose the port, it must be free. If the default port is occupied, the
+ * gateway takes another one.
+ */
 async function openAt(
   { port, serverPort, onWarning }: ServedGatewayOptions,
   options: GatewayOptions,

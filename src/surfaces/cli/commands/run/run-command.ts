@@ -54,8 +54,8 @@ import { askDecision, isForPerson, needsAnswer } from "../../terminal/approval-p
 import { JsonWatcher, TextWatcher, type RunWatcher } from "../../terminal/run-watcher.ts";
 
 /**
- * Watches for an answer that another process gives to an approval request, and for the end of the run. `signal` is
- * aborted then. Call `stop` when the watch is no longer needed.
+ * Watches whether another process answers an approval request, or whether the run ends. In both cases `signal`
+ * aborts. Call `stop` when the watch is no longer needed.
  */
 function answeredElsewhere(
   run: RunHandle,
@@ -77,7 +77,7 @@ function answeredElsewhere(
   return { signal: answered.signal, stop: () => stopped.abort() };
 }
 
-/** The options as the command line passes them: texts. */
+/** The options of `reeve run`, as texts from the command line. */
 export interface RunCommandOptions extends SettingsOptions {
   readonly store: string;
   readonly mode: string;
@@ -143,8 +143,8 @@ export async function runCommand(
 }
 
 /**
- * Refuses to resume a run that a program has started, before the store of the program is refused because no command created it: the
- * advice to trust the store would not help.
+ * Throws if the run to resume was started by a program. This is checked before the program's store is refused
+ * because no command created it. Otherwise the person would be advised to trust the store, which would not help.
  */
 async function refuseRunOfProgram(
   id: string,
@@ -159,7 +159,7 @@ async function refuseRunOfProgram(
   });
 }
 
-/** Reads the workspace and the prompt before a store is created, so that a wrong option leaves nothing behind. */
+/** Reads the workspace and the prompt before a store is created, so that a wrong option leaves no file behind. */
 async function prepared(
   words: readonly string[],
   options: RunCommandOptions,
@@ -185,7 +185,10 @@ interface Starting extends RunCommandOptions {
   readonly budget: Partial<ExecutionBudget>;
 }
 
-/** The run to follow, the event from which it is shown, and the approvals that are still unanswered. */
+/**
+ * The run to follow, the sequence number of the first event that is shown, and the approvals that are still
+ * unanswered.
+ */
 interface Following {
   readonly runtime: OpenRuntime;
   readonly run: RunHandle;
@@ -243,8 +246,9 @@ async function started(
 const unfinished: readonly RunSummaryStatus[] = ["pending", "running", "waiting"];
 
 /**
- * Refuses a session with an unfinished invocation. Hosting its agent would continue that run, and pay for it, unnoticed. A
- * compaction that another process has left is continued: the new run waits for it (S5).
+ * Throws for a session with an unfinished invocation. To host its agent would continue that run, which costs money
+ * without the person noticing. An unfinished compaction of another process is continued: the new run waits for it
+ * (S5).
  */
 async function refuseBusy({ journal }: Store, sessionId: SessionId): Promise<void> {
   const { runs } = await journal.list({
@@ -261,7 +265,7 @@ async function refuseBusy({ journal }: Store, sessionId: SessionId): Promise<voi
   );
 }
 
-/** The option that adds to each limit of a run. */
+/** For each limit of a run, the option that adds to this limit. */
 const addOptions: Readonly<Record<keyof TopUp, string>> = {
   maxCostUsd: "--max-budget-usd",
   maxTokens: "--max-tokens",
@@ -269,13 +273,13 @@ const addOptions: Readonly<Record<keyof TopUp, string>> = {
   deadlineMs: "--timeout",
 };
 
-/** What a resumed run gets in addition, and what is closed when the command ends. */
+/** Amounts that are added to a resumed run, and resources that are closed when the command ends. */
 interface Resuming {
   readonly budget: Partial<ExecutionBudget>;
   readonly open: OpenParts;
 }
 
-/** The error with which an ended run ended last. `null` if it has none. */
+/** Returns the error of the last end of an ended run, or `null` if it has none. */
 async function failureOf(run: RunHandle): Promise<Failure | null> {
   let failure: Failure | null = null;
   for await (const event of run.events({ follow: false, types: ["task_end"] }))
@@ -283,7 +287,10 @@ async function failureOf(run: RunHandle): Promise<Failure | null> {
   return failure;
 }
 
-/** Resumes a run. Making its agent continues an unfinished run; an ended run is resumed explicitly. */
+/**
+ * Resumes a run. An unfinished run continues as soon as its agent is created; an ended run is resumed by an
+ * explicit order.
+ */
 async function resumed(
   store: Store,
   runtimeOf: RuntimeOf,
@@ -331,14 +338,17 @@ async function resumed(
   return { runtime, run, fromSeq, asked: [] };
 }
 
-/** Throws if the agent of the run cannot be made here. The worker would try again and again, and the command never end. */
+/**
+ * Throws if the agent of the run cannot be created here. Otherwise the worker would try again and again, and the
+ * command would never end.
+ */
 async function requireAgent({ journal }: Store, runId: RunId, resolver: AgentResolver): Promise<void> {
   const record = await journal.find(runId);
   if (record === undefined) throw new Fault("not_found", `run ${runId} not found in this store`);
   if ((await resolver.resolve(record)) === undefined) throw notStartedHere(runId);
 }
 
-/** Reads what must be known about a run before it is resumed. */
+/** Reads the state of a run that must be known before the run is resumed. */
 async function soFar(
   store: Store,
   runId: RunHandle["runId"],
@@ -356,13 +366,13 @@ async function soFar(
   return { settings, fromSeq, asked: [...asked.values()] };
 }
 
-/** The person who decides for a run: at the terminal, or by --yes in advance. */
+/** The person who decides about approvals of a run, either at the terminal or in advance with `--yes`. */
 interface Person {
   readonly terminal: Terminal;
   readonly yes: boolean;
 }
 
-/** How a run ended, and the runs that its end has submitted: a compaction and reviews. */
+/** The result of a run, and the runs that were submitted at its end: a compaction and reviews. */
 interface Ended extends Pick<Awaited<ReturnType<RunHandle["result"]>>, "status" | "error"> {
   readonly scheduled: readonly RunId[];
 }
@@ -406,8 +416,9 @@ async function follow(
 }
 
 /**
- * Waits until the runs that follow a run have ended, because this process may be the only one that executes them. An interrupt
- * leaves them, as a kill does: the next command of the session, or a worker, continues them. So does a question to a person.
+ * Waits for the end of the runs that follow a run, because this process may be the only one that executes them.
+ * After an interrupt, or if one of them asks a person, the function returns early; then the next command of the
+ * session, or a worker, continues these runs.
  */
 async function finish(runtime: OpenRuntime, runIds: readonly RunId[], terminal: Terminal): Promise<void> {
   const left = Promise.withResolvers<void>();
@@ -429,7 +440,10 @@ async function finish(runtime: OpenRuntime, runIds: readonly RunId[], terminal: 
   }
 }
 
-/** Answers a request of the run. Events that may answer it elsewhere are read from `fromSeq` on. */
+/**
+ * Answers a request of the run. If the request may be answered elsewhere, the events with that answer are read from
+ * the sequence number `fromSeq` on.
+ */
 async function decide(
   run: RunHandle,
   { request, fromSeq }: { readonly request: ApprovalRequest; readonly fromSeq: number },
@@ -477,7 +491,7 @@ async function sessionOf(
   throw new Fault("not_found", "this store has no session to continue");
 }
 
-/** Options that a resumed run keeps from its start. */
+/** Options that a resumed run keeps from its start, so that they cannot be given again. */
 const ofStart = {
   model: "--model",
   baseUrl: "--base-url",
@@ -518,8 +532,8 @@ async function promptOf(words: readonly string[], terminal: Terminal): Promise<s
 }
 
 /**
- * The budget of the run, or what is added to that of a resumed run. Turns of a new run are limited by the agent's loop,
- * because the budget would count the turn of an interrupted call twice.
+ * Returns the budget of a new run, or the amounts that are added to the budget of a resumed run. Turns of a new run
+ * are limited by the agent's loop, because the budget would count the turn of an interrupted call twice.
  */
 function budgetOf({
   maxTokens,

@@ -41,7 +41,7 @@ export interface OrderOptions extends StoreOptions {
   readonly json?: boolean;
 }
 
-/** Names a task of a run. Default: the root. */
+/** The id of a task in a run. Default: the root task. */
 export interface TaskOptions extends OrderOptions {
   readonly task?: string;
   readonly agent?: string;
@@ -70,7 +70,7 @@ export interface ForkRunOptions extends OrderOptions {
   readonly tools?: string;
 }
 
-/** Forks a run and prints the id of the fork. The process that executes the runs of the store starts it. */
+/** Forks a run and prints the id of the fork. The process that executes the runs of the store starts the fork. */
 export function forkRun(name: string, options: ForkRunOptions, terminal: Terminal): Promise<ExitKind> {
   const { input, model, instructions, tools } = options;
   const at = seqOf(options.at);
@@ -97,7 +97,7 @@ function seqOf(text: string): number {
   );
 }
 
-/** Cancels runs, whichever processes execute them. */
+/** Cancels runs, regardless of the processes that execute them. */
 export function cancelRuns(
   names: readonly string[],
   options: CancelOptions,
@@ -130,7 +130,7 @@ export function pauseRuns(
   });
 }
 
-/** Lets paused runs continue, and those that ended without completing. */
+/** Continues paused runs, and runs that ended without completing. */
 export function resumeRuns(
   names: readonly string[],
   options: OrderOptions,
@@ -213,7 +213,7 @@ export function reprioritizeRun(
   });
 }
 
-/** Sends input to a task of a run, whichever process executes it. */
+/** Sends input to a task of a run, regardless of the process that executes it. */
 export function steerRun(
   name: string,
   input: string,
@@ -233,7 +233,7 @@ export function steerRun(
   });
 }
 
-/** The task that the options name. An agent must have exactly one live task in the run. */
+/** Returns the task that the options name. If they name an agent, it must have exactly one live task in the run. */
 async function taskOf(store: Store, runId: RunId, { task, agent }: TaskOptions): Promise<TaskId> {
   if (task !== undefined && agent !== undefined)
     throw new Fault("invalid_argument", "--task and --agent cannot be combined; use one of them");
@@ -255,7 +255,10 @@ async function taskOf(store: Store, runId: RunId, { task, agent }: TaskOptions):
   );
 }
 
-/** Gives an order to a run that has not ended. `effect` says what happens once a process executes the run. */
+/**
+ * Gives an order to a run that has not ended. `effect` describes the effect that the order has when a process
+ * executes the run.
+ */
 async function orderRun(
   run: RunHandle,
   options: OrderOptions,
@@ -272,7 +275,7 @@ async function orderRun(
   await reportOrder(run, options, terminal, effect);
 }
 
-/** Prints the id of a run that got an order, and says if no process executes it. */
+/** Prints the id of a run that received an order, and warns if no process executes the run. */
 async function reportOrder(
   run: RunHandle,
   options: OrderOptions,
@@ -353,7 +356,7 @@ async function listRequests(
   return "ok";
 }
 
-/** Yields the open requests of all runs, or of one run, the one that has waited longest first. */
+/** Yields the open requests of all runs, or of one run, beginning with the request that has waited longest. */
 async function* openRequests(runtime: Runtime, query: ApprovalQuery = {}): AsyncIterable<OpenApproval> {
   let after: string | null = null;
   do {

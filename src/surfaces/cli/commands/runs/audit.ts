@@ -47,7 +47,7 @@ export interface AuditVerifyOptions extends StoreOptions {
 
 interface Finding {
   readonly runId: RunId;
-  /** The verdict, or `undefined` if the run does not exist. */
+  /** The verdict about the run's log. `undefined` if the run does not exist. */
   readonly verdict: LogVerdict | undefined;
   readonly head: string | undefined;
 }
@@ -74,7 +74,10 @@ export async function auditVerify(
   });
 }
 
-/** The runs that the names mean. A name that no run has is kept, because the absence of the run is a finding. */
+/**
+ * Returns the runs that the given names mean. A name without a run is kept in the list, because the absence of the
+ * run is reported as a finding.
+ */
 function namedRuns(store: Store, names: readonly RunId[], address: string): Promise<readonly RunId[]> {
   return Promise.all(
     names.map((name) =>
@@ -106,7 +109,9 @@ function parseHead(text: string): readonly [RunId, string] {
   );
 }
 
-/** Whether the finding means tampering. A run whose head was kept existed once, so its absence is a finding. */
+/**
+ * Whether the finding is a sign of tampering. A run whose head was noted must exist, so its absence is such a sign.
+ */
 function isTampered({ verdict, head }: Finding): boolean {
   return verdict === undefined ? head !== undefined : !verdict.ok;
 }

@@ -16,17 +16,20 @@ import type { Terminal } from "../../terminal/terminal.ts";
 
 /** Options of `reeve check-replay`. */
 export interface CheckReplayCommandOptions extends StoreOptions {
-  /** Filters, as `reeve ps --where` has them, or ids of runs. */
+  /** Filters like those of `reeve ps --where`, or ids of runs. */
   readonly runs?: readonly string[];
   readonly limit: string;
   readonly profile?: string;
   readonly json?: boolean;
 }
 
-/** Number of skipped tasks and of uses that are listed. */
+/** Maximum number of skipped tasks, and of uses, that are listed. */
 const shownNotes = 10;
 
-/** Replays stored journals against the workflows of the files, or of the workspace, and prints the first difference of each task. */
+/**
+ * Replays stored journals with the workflows of the given files, or of the workspace, and prints the first
+ * difference of each task.
+ */
 export async function checkReplayCommand(
   files: readonly string[],
   options: CheckReplayCommandOptions,

@@ -23,8 +23,8 @@ export function printDeadLetters(
 }
 
 /**
- * Redelivers dead letters to the workers that host the agent. If a given message is not a dead letter, it refuses
- * before redelivering any.
+ * Redelivers dead letters to the workers that host the agent. Throws before the first redelivery if one of the
+ * given messages is not a dead letter.
  */
 export function redeliverLetters(
   agent: string,

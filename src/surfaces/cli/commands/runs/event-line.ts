@@ -6,7 +6,10 @@ import { counted, dollars, short, shortResult, shortText } from "../../terminal/
 import { policyWords } from "../../terminal/policy-words.ts";
 import { printable } from "../../terminal/terminal.ts";
 
-/** Describes an event in one line: time, agent and what happened. `undefined` for events that only programs need. */
+/**
+ * Describes an event in one line: its time, its agent and what happened. `undefined` for events that are important
+ * only for programs.
+ */
 export function eventLine(event: Event): string | undefined {
   const words = eventWords(event);
   if (words === undefined) return undefined;

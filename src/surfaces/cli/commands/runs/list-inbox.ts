@@ -35,17 +35,17 @@ interface InboxLine {
   /** What waits, in one or two words. */
   readonly what: string;
   readonly runId: string | null;
-  /** Since when it waits, in epoch milliseconds. */
+  /** Time since which the request waits, in epoch milliseconds. */
   readonly at: number;
   readonly agentId: string;
   readonly text: string;
-  /** The command that answers it. `null` if a program answers. */
+  /** The command that answers the request. `null` if a program answers it. */
   readonly answer: string | null;
   /** The item in full, for `--json`. */
   readonly item: object;
 }
 
-/** Prints what waits for a person: questions, runs that stopped, and messages that were not delivered. */
+/** Prints everything that waits for a person: questions, stopped runs, and undelivered messages. */
 export function printInbox(
   name: string | undefined,
   options: InboxCommandOptions,
@@ -77,7 +77,7 @@ export function printInbox(
   });
 }
 
-/** The line with a command that names the store, unless it is the one of the folder. */
+/** Returns the line with a command that also names the store, unless it is the store of the folder. */
 function inStore(line: InboxLine, { store }: StoreOptions): InboxLine {
   const { answer } = line;
   if (answer === null || store === defaultStore) return line;
@@ -137,7 +137,7 @@ function kindWord({ kind }: OpenApproval): string {
   }
 }
 
-/** What a person is asked, in one line: the call with its arguments, or the question. */
+/** Returns what a person must decide, in one line: the call with its arguments, or the question. */
 function textOf({ kind, toolName, input, reason }: OpenApproval): string {
   if (kind === "tool_call" || kind === "foreign_tool_call" || kind === "client_tool")
     return `${toolName} ${JSON.stringify(input)}`;
@@ -156,7 +156,10 @@ const addOptions = {
   deadlineMs: "--seconds",
 } as const;
 
-/** A run that stopped at a limit, or that is paused because it ends the processes that execute it. */
+/**
+ * Returns the line for a run that stopped at a limit, or that was paused because it crashed every process that
+ * executed it.
+ */
 async function lineOfRun(runtime: Runtime, run: RunSummary): Promise<InboxLine> {
   const { runId, agentId, status, costUsd } = run;
   const { at } = keyOfRun(run);

@@ -26,7 +26,7 @@ export interface ListRunsOptions extends StoreOptions {
   readonly json?: boolean;
 }
 
-/** Prints the runs of a store in the chosen order: those that have not ended, or all. */
+/** Prints the runs of a store in the chosen order, either all runs or those that have not ended. */
 export function printRuns(options: ListRunsOptions, terminal: Terminal): Promise<ExitKind> {
   const { all = false, status, json = false } = options;
   checkChoice("reeve ps", "--status", status, runSummaryStatuses);

@@ -39,10 +39,10 @@ const will: Readonly<Record<RunOrder, readonly [one: string, many: string]>> = {
   ],
 };
 const names: Readonly<Record<RunOrder, string>> = { cancel: "Cancel", resume: "Resume", delete: "Delete" };
-/** From this number on, the person types the number of runs that are deleted. */
+/** If at least this number of runs is deleted, the person must type the number to confirm. */
 const typedFrom = 21;
 
-/** Refuses options that name a task of one run. */
+/** Throws if the options name a task, which is possible only for a single run. */
 export function refuseTask({ task, agent }: Pick<TaskOptions, "task" | "agent">): void {
   if ((task ?? agent) === undefined) return;
   throw new Fault(
@@ -52,8 +52,8 @@ export function refuseTask({ task, agent }: Pick<TaskOptions, "task" | "agent">)
 }
 
 /**
- * Gives an order to the named runs, or to those that fit filters: says what will happen to each, asks, and prints the ids of
- * the runs that got the order.
+ * Gives an order to the named runs, or to the runs that match filters. Prints the effect on each run, asks for
+ * confirmation, and prints the ids of the runs that received the order.
  */
 export function orderMany(
   order: RunOrder,
@@ -135,7 +135,7 @@ async function printIds(
   for (const runId of runIds) await terminal.out(json ? JSON.stringify({ runId }) : runId);
 }
 
-/** Says how many of the runs wait for a process. */
+/** Prints how many of the runs wait because no process executes them. */
 async function sayUndriven(runtime: Runtime, runIds: readonly string[], terminal: Terminal): Promise<void> {
   const waiting: string[] = [];
   for (const runId of runIds) {

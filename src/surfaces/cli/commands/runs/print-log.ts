@@ -10,7 +10,10 @@ export interface LogOptions extends StoreOptions {
   readonly json?: boolean;
 }
 
-/** Prints the events of a run, oldest first. With `follow`, also new ones until the run ends or the person interrupts. */
+/**
+ * Prints the events of a run, oldest first. With `follow`, also prints new events until the run ends or the person
+ * interrupts.
+ */
 export function printLog(name: string, options: LogOptions, terminal: Terminal): Promise<ExitKind> {
   const { follow = false, json = false } = options;
   return withStore(options, terminal, async (store): Promise<ExitKind> => {

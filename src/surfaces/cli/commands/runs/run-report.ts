@@ -18,13 +18,13 @@ import { likelyLossUsd, noSpend, type LostSpend, type Spend } from "../../../vie
 /** One task of a run, as the commands print it. */
 export type TaskReport = Pick<TaskView, "taskId" | "agentId" | "parentId" | "priority" | "status">;
 
-/** A run as its summary and its events describe it. */
+/** A run as described by its summary and its events. */
 export interface RunReport extends Pick<RunView, "input" | "output" | "failure" | "crashLoop"> {
   readonly summary: RunSummary;
   readonly tasks: ReadonlyMap<TaskId, TaskReport>;
   /** The model calls by agent and model. */
   readonly calls: readonly MoneyLine[];
-  /** B3: charges for calls that ended without reported usage, and what they likely cost. */
+  /** Charges for calls that ended without reported usage, and the likely real cost of these calls (rule B3). */
   readonly unreported: LostSpend & { readonly likelyUsd?: number | null };
   /** The approval requests without an answer. */
   readonly approvals: readonly ApprovalRequest[];
@@ -32,7 +32,7 @@ export interface RunReport extends Pick<RunView, "input" | "output" | "failure" 
   readonly events: number;
 }
 
-/** Reads the report of a run. Costs O(events of the run). */
+/** Reads the report of a run. Takes O(events of the run). */
 export async function readReport(store: Store, runId: RunId): Promise<RunReport> {
   const summary = await store.journal.summary(runId);
   if (summary === undefined) throw new Fault("not_found", `run ${runId} not found in this store`);
@@ -67,7 +67,7 @@ function taskReport({ taskId, agentId, parentId, priority, status }: TaskView): 
   return { taskId, agentId, parentId, priority, status };
 }
 
-/** The sum of all calls of a run. The cost includes unreported calls; `null` if a price is unknown. */
+/** Returns the sum over all calls of a run. The cost includes unreported calls; it is `null` if a price is unknown. */
 export function totalOf({ calls, unreported }: Pick<RunReport, "calls" | "unreported">): {
   readonly calls: number;
   readonly usage: Usage;

@@ -20,7 +20,7 @@ import type { ReportOptions } from "./show-run.ts";
 /** Maximum number of calls that are listed. */
 const mostCalls = 1_000;
 
-/** Prints what one model call was sent. With `wanted` true, prints the model calls of the run. */
+/** Prints the request of one model call. If `wanted` is `true`, prints a list of the run's model calls. */
 export function showRequest(
   name: string,
   wanted: string | true,

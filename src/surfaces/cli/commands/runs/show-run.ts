@@ -30,7 +30,7 @@ export interface ReportOptions extends StoreOptions {
   readonly json?: boolean;
 }
 
-/** Prints what is known about a run: its status, its cost, its open requests and its answer. */
+/** Prints the status, the cost, the open requests and the answer of a run. */
 export function showRun(name: string, options: ReportOptions, terminal: Terminal): Promise<ExitKind> {
   return printReport(name, options, terminal, {
     lines: showLines,
@@ -181,7 +181,10 @@ function costLines(report: RunReport): readonly string[] {
 function numbers(calls: number, input: number, output: number, costUsd: number | null): readonly string[] {
   return [String(calls), counted(input), counted(output), dollars(costUsd)];
 }
-/** How a request is answered. The result of a client-side tool comes from a program. */
+/**
+ * Returns the command that answers a request. The result of a client-side tool is sent by a program, not by a
+ * command.
+ */
 function answerTo(request: ApprovalRequest, runId: string): string {
   return isForPerson(request)
     ? `answer with reeve approve ${runId}`

@@ -23,12 +23,15 @@ export interface UsageOptions extends StoreOptions {
   readonly json?: boolean;
 }
 
-/** Shown for what earlier versions did not count. */
+/** Text for a value that earlier versions did not record. */
 const unknown = "-";
 
 const filters = ["by", "from", "to", "user", "tenant"] as const satisfies readonly (keyof UsageOptions)[];
 
-/** Refuses the options that select usage for a single run, whose cost is printed as a whole. */
+/**
+ * Throws for options that select a part of the usage, because the cost of a single run is always printed as a
+ * whole.
+ */
 export function refuseUsageOptions(run: string, options: UsageOptions): void {
   const given = filters.find((name) => options[name] !== undefined);
   if (given === undefined) return;
@@ -38,7 +41,7 @@ export function refuseUsageOptions(run: string, options: UsageOptions): void {
   );
 }
 
-/** Prints what the runs of a store have spent, by day, hour, agent, model, user or tenant. */
+/** Prints the costs of the runs of a store, by day, hour, agent, model, user or tenant. */
 export function showUsage(options: UsageOptions, terminal: Terminal): Promise<ExitKind> {
   const { by = "day", from, to, user: userId, tenant: tenantId, json = false } = options;
   checkChoice("reeve cost", "--by", by, usageDimensions);
@@ -74,13 +77,13 @@ function cells(name: string, row: UsageRow, lost: boolean): readonly string[] {
   ];
 }
 
-/** The time that 95 of 100 calls did not exceed. */
+/** Returns the duration that 95 of 100 calls did not exceed. */
 function secondsOf(details: UsageDetails | null): string {
   const ms = details === null ? null : latencyQuantile(details.latency, 0.95);
   return ms === null ? unknown : `${(ms / 1_000).toFixed(1)}s`;
 }
 
-/** The name of a row. The tenant of a user precedes it. */
+/** Returns the name of a row. For a user, the tenant stands before the name. */
 function nameOf({ key, tenantId }: UsageRow): string {
   const name = key === null ? "(none)" : printable(key);
   return typeof tenantId === "string" ? `${printable(tenantId)}/${name}` : name;

@@ -12,7 +12,7 @@ export interface WithdrawCommandOptions extends StoreOptions {
   readonly json?: boolean;
 }
 
-/** Takes back an input that no task of a run has read. Without one, lists the inputs that wait. */
+/** Withdraws an input that no task of a run has read. If no input is named, lists the waiting inputs. */
 export function withdrawInput(
   name: string,
   input: string | undefined,
@@ -66,7 +66,10 @@ function inputLine({ inputId, taskId, kind, input }: QueuedInput): string {
   return `${printable(inputId)}  ${taskId}  ${kind === "steer" ? "steering" : "follow-up"}  ${shortText(input)}`;
 }
 
-/** The id of the only queued input that begins with these characters. An id of another input is returned as it is. */
+/**
+ * Returns the id of the only queued input whose id begins with `start`. If no queued input matches, returns `start`
+ * itself.
+ */
 async function inputOf(run: RunHandle, start: string): Promise<string> {
   const queued = await run.queuedInput();
   if (queued.some(({ inputId }) => inputId === start)) return start;

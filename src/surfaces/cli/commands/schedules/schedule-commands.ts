@@ -24,7 +24,7 @@ interface OwnerOptions extends StoreOptions {
 
 export interface AddScheduleOptions extends OwnerOptions {
   readonly agent?: string;
-  /** A run whose agent and input the schedule takes over. */
+  /** Id of a run whose agent and input are used for the schedule. */
   readonly from?: string;
   readonly cron?: string;
   readonly every?: string;
@@ -81,7 +81,10 @@ export async function addSchedule(
   }
 }
 
-/** The agent and the input of a new schedule: those that are given, otherwise those of the run that `--from` names. */
+/**
+ * Returns the agent and the input of a new schedule: the given ones, otherwise those of the run that `--from`
+ * names.
+ */
 async function sourceOf(
   store: Store,
   words: string,
@@ -140,7 +143,7 @@ export function runSchedule(
   });
 }
 
-/** Warns if the workspace of this folder does not have the agent. A program of the user may still host it. */
+/** Warns if the workspace of this folder does not contain the agent. A program of the user may still host it. */
 async function warnUnknown(agentId: AgentId, terminal: Terminal): Promise<void> {
   const { name } = parseAgentId(agentId);
   try {
@@ -194,7 +197,7 @@ interface GivenOptions extends Omit<AddScheduleOptions, "store"> {
   readonly input?: JsonValue;
 }
 
-/** The options of a schedule that the command line names. `create` and `edit` check every value. */
+/** Returns the options of a schedule that are given on the command line. `create` and `edit` check all values. */
 function scheduleOptions(options: GivenOptions): Readonly<Record<string, unknown>> {
   const {
     name,
@@ -297,7 +300,7 @@ function timesText({ times }: Schedule): string {
   return "everyMs" in times ? `every ${duration(times.everyMs)}` : "once";
 }
 
-/** A time of the wall clock in the time zone of the schedule. */
+/** Formats a time as local time in the time zone of the schedule. */
 function timeText(at: number | null, { times }: Schedule): string {
   if (at === null) return "none";
   if (!("cron" in times)) return new Date(at).toISOString().replace(":00.000Z", "Z");

@@ -15,7 +15,7 @@ export interface ListPairingsOptions extends StoreOptions {
   readonly json?: boolean;
 }
 
-/** Admits the sender of a code, and prints the sender. */
+/** Admits the sender to whom a pairing code was sent, and prints the sender. */
 export async function approvePairing(
   code: string,
   { user: userId, tenant: tenantId, store: address }: ApprovePairingOptions,
@@ -36,7 +36,7 @@ export async function approvePairing(
   return "ok";
 }
 
-/** Prints the admitted senders, then those that wait. */
+/** Prints the admitted senders, then the senders that wait for admission. */
 export function listPairings(
   { json = false, ...options }: ListPairingsOptions,
   terminal: Terminal,
@@ -53,7 +53,7 @@ export function listPairings(
   });
 }
 
-/** Revokes pairings. Channels refuse the senders at once. */
+/** Revokes pairings. From then on, channels refuse these senders. */
 export function revokePairings(
   senders: readonly string[],
   options: StoreOptions,

@@ -41,8 +41,8 @@ import { telemetryOf, watchedStore } from "../../setup/telemetry/exported-teleme
 const place = { namespace: "server", key: "mcp-state-key" } as const;
 
 /**
- * The key with which the server signs the state that MCP hosts carry while they ask a person. It is stored, so that an
- * answer is accepted after a restart, and by every process on the store.
+ * Returns the key with which the server signs the state that MCP hosts carry while they ask a person. The key is
+ * stored, so that an answer is accepted after a restart, and by every process that uses the store.
  */
 export async function storedStateKey(records: Records): Promise<string> {
   const stored = await records.get(place);
@@ -52,7 +52,7 @@ export async function storedStateKey(records: Records): Promise<string> {
   return storedStateKey(records);
 }
 
-/** The options as the command line passes them: texts. */
+/** The options of `reeve serve`, as texts from the command line. */
 export interface ServeOptions extends SettingsOptions, EngineAddressOptions {
   readonly store: string;
   readonly port: string;
@@ -182,7 +182,10 @@ interface Started {
   readonly gateway: ServedGateway | undefined;
 }
 
-/** Prints the address to stdout: the page's one-time link, if the person at this machine can use one. */
+/**
+ * Prints the address of the server to stdout. If the person at this machine can use a one-time link to the page,
+ * prints this link.
+ */
 async function announce(
   terminal: Terminal,
   { options, server, listening, isHosting, channels, gateway }: Started,
@@ -205,7 +208,7 @@ async function announce(
   if (!options.worker) terminal.say("Runs are not executed here (--no-worker); they wait for a worker.");
 }
 
-/** An address that other machines reach must not serve callers without a token. */
+/** Throws if other machines can reach the address and callers need no token. */
 async function requireTokens(tokens: Tokens, host: string): Promise<void> {
   if (isLoopback(host) || (await tokens.list()).length > 0) return;
   throw new Fault(

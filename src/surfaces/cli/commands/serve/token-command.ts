@@ -20,7 +20,7 @@ export interface ListTokensOptions extends StoreOptions {
 
 const dayMs = 86_400_000;
 
-/** Creates a token and prints its text, which cannot be shown again. */
+/** Creates a token and prints its text, which cannot be shown a second time. */
 export async function createToken(options: CreateTokenOptions, terminal: Terminal): Promise<ExitKind> {
   const { name, scope, tenant: tenantId, user: userId, days } = options;
   if (!scopes.includes(scope as Scope))
@@ -62,7 +62,7 @@ function row({ tokenId, name, scope, tenantId, userId, createdAt, expiresAt }: T
   return [tokenId, scope, printable(owner), printable(name), new Date(createdAt).toISOString(), until];
 }
 
-/** Revokes tokens. Servers refuse them at once. */
+/** Revokes tokens. From then on, servers refuse them. */
 export function revokeTokens(
   tokenIds: readonly string[],
   options: StoreOptions,

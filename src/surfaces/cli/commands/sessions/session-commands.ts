@@ -79,7 +79,7 @@ function sessionRow(session: SessionSummary, now: number): string[] {
   ];
 }
 
-/** Prints the conversation of a session, or all its branches. */
+/** Prints the current conversation of a session, or all of its branches. */
 export function showSession(id: string, options: ShowSessionOptions, terminal: Terminal): Promise<ExitKind> {
   const { tree = false, json = false } = options;
   return withRuns(options, terminal, async (_store, { sessions }): Promise<ExitKind> => {
@@ -95,7 +95,7 @@ export function showSession(id: string, options: ShowSessionOptions, terminal: T
   });
 }
 
-/** The lines of a conversation: who speaks, and the text below it. */
+/** Returns the lines for an entry of a conversation: the speaker, and below it the text. */
 function entryLines(entry: SessionEntry): readonly string[] {
   const { head, text } = wordsOf(entry);
   const body = text.trim() === "" ? [] : shownText(text.trim()).split("\n");
@@ -130,7 +130,7 @@ function wordsOf(entry: SessionEntry): { readonly head: string; readonly text: s
 
 type SpokenMessage = Extract<SessionEntry, { type: "message" }>["message"];
 
-/** The text of a message, with one line for each tool call and each result. */
+/** Returns the text of a message, with one line for each tool call and each result. */
 function spoken(message: SpokenMessage): string {
   if (message.role === "system" || message.role === "user") return messageText(message);
   const lines: string[] = [];
@@ -148,7 +148,10 @@ function resultText(output: ToolOutput): string {
   return JSON.stringify(output.type === "json" ? output.value : output.parts);
 }
 
-/** The entries of all branches, indented where the conversation branches. The ones on the current path have a star. */
+/**
+ * Returns one line for each entry of all branches. A line is indented where the conversation branches. Entries on
+ * the current path are marked with a star.
+ */
 function treeLines(nodes: readonly SessionNode[], roots: readonly string[]): readonly string[] {
   const byId = new Map(nodes.map((node) => [node.entry.id, node]));
   const lines: string[] = [];
@@ -183,7 +186,10 @@ export function renameSession(
   });
 }
 
-/** Deletes sessions, and prints their ids. All of them must exist, so that a slip of the pen deletes nothing. */
+/**
+ * Deletes sessions and prints their ids. If one of the sessions does not exist, nothing is deleted, so that a
+ * typing error does no harm.
+ */
 export function deleteSessions(
   ids: readonly string[],
   options: SessionOptions,

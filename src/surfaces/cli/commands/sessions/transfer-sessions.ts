@@ -74,7 +74,7 @@ async function writeNew(file: string, text: string): Promise<void> {
   }
 }
 
-/** Stores the session of another program as a new session, and prints its id. */
+/** Stores a session of another program as a new session, and prints the id of the new session. */
 export function importSession(
   file: string,
   options: ImportSessionOptions,

@@ -22,7 +22,7 @@ export interface UpgradeOptions {
 
 const files = [memorySchema];
 
-/** Upgrades a store to the stored format of this version, or prints what that would change. */
+/** Upgrades a store to the storage format of this version, or prints what an upgrade would change. */
 export async function upgradeCommand(
   { store, dryRun = false, backedUp = false, json = false }: UpgradeOptions,
   terminal: Terminal,

@@ -5,7 +5,7 @@ import { columns } from "../../terminal/format.ts";
 import { numberOf } from "../../setup/settings-options.ts";
 import { printable, type Terminal } from "../../terminal/terminal.ts";
 
-/** Options of all commands of `reeve deploy`, as the command line passes them: texts. */
+/** Options of all commands of `reeve deploy`, as texts from the command line. */
 export interface DeployOptions {
   readonly adminUrl: string;
 }
@@ -19,7 +19,7 @@ export interface DrainOptions extends DeployOptions {
   readonly service?: string;
 }
 
-/** Interval at which `reeve deploy drain --wait` looks again. Milliseconds. */
+/** Interval at which `reeve deploy drain --wait` checks again, in milliseconds. */
 const lookMs = 500;
 
 /** Registers the address of workers with Restate and prints the id of the deployment. */
@@ -54,7 +54,10 @@ export async function listDeployments(
   return "ok";
 }
 
-/** Removes old versions on which nothing runs, and prints their ids. Names what runs on the others. */
+/**
+ * Removes old versions that execute no runs, and prints their ids. For all other versions, prints the runs that
+ * they still execute.
+ */
 export async function drainDeployments(
   { adminUrl, wait, service }: DrainOptions,
   terminal: Terminal,

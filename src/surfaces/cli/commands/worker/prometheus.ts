@@ -3,7 +3,7 @@ type Labels = Readonly<Record<string, string>>;
 
 /** A metric family in the text format of Prometheus, version 0.0.4. */
 export interface Family {
-  /** Name of the family. That of a counter ends in `_total`. */
+  /** Name of the family. The name of a counter ends in `_total`. */
   readonly name: string;
   readonly type: "counter" | "gauge";
   /** What the values mean, in one sentence. */
@@ -19,7 +19,7 @@ export interface Sample {
 /** The media type of `exposition`. */
 export const expositionType = "text/plain; version=0.0.4; charset=utf-8";
 
-/** Writes metric families as Prometheus reads them. */
+/** Formats metric families as text in the format of Prometheus. */
 export function exposition(families: readonly Family[]): string {
   return families.map(familyText).join("");
 }
@@ -34,7 +34,7 @@ function labelText(labels: Labels): string {
   return pairs.length === 0 ? "" : `{${pairs.join(",")}}`;
 }
 
-/** A sample is one line, so line breaks are escaped, too. */
+/** Escapes a label value. Line breaks are also escaped, because a sample must be one line. */
 function escapeLabel(text: string): string {
   return escapeHelp(text).replaceAll('"', String.raw`\"`);
 }

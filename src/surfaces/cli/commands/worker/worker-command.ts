@@ -23,7 +23,7 @@ import { logFormat, WorkerLog } from "./worker-log.ts";
 import { WorkerMetrics } from "./worker-metrics.ts";
 import { WorkerProbe } from "./worker-probe.ts";
 
-/** The options as the command line passes them: texts. */
+/** The options of `reeve worker`, as texts from the command line. */
 export interface WorkerOptions extends SettingsOptions, EngineOptions {
   readonly store: string;
   readonly concurrency?: string;
@@ -123,7 +123,7 @@ export async function workerCommand(options: WorkerOptions, terminal: Terminal):
   }
 }
 
-/** The options of the runtime that flags set. A flag takes precedence over `reeve.config.ts`. */
+/** Returns the runtime options that command line flags set. A flag takes precedence over `reeve.config.ts`. */
 function runtimeLimits({ concurrency, drainTimeout }: WorkerOptions): {
   readonly concurrency?: number;
   readonly closeGraceMs: number;

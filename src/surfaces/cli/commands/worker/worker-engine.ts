@@ -3,7 +3,7 @@ import { portOption } from "../../terminal/number-option.ts";
 import { numberOf } from "../../setup/settings-options.ts";
 import type { WorkerLog } from "./worker-log.ts";
 
-/** The options that choose an engine and say where it is, as the command line passes them: texts. */
+/** The options that choose an engine and give its address, as texts from the command line. */
 export interface EngineAddressOptions {
   readonly engine: string;
   readonly ingressUrl?: string;
@@ -18,18 +18,18 @@ export interface EngineOptions extends EngineAddressOptions {
   readonly slice?: string;
 }
 
-/** The engine of a worker, and how to find out whether it can work. */
+/** The engine of a worker, with a check whether the engine can work. */
 export interface WorkerEngine {
-  /** `undefined` for the default engine of the runtime. */
+  /** Creates the engine. `undefined` for the default engine of the runtime. */
   readonly factory?: EngineFactory;
-  /** Rejects if the server of the engine does not answer in this time. Milliseconds. */
+  /** Rejects if the engine's server does not answer in this time, in milliseconds. */
   readonly check?: (timeoutMs: number) => Promise<void>;
 }
 
-/** The ingress of a Restate server on this machine. */
+/** The ingress address of a Restate server on this machine. */
 const localIngress = "http://127.0.0.1:8080";
 
-/** The options that only the Restate engine has, by the names of their flags. */
+/** The options that only the Restate engine accepts, by the names of their flags. */
 const restateFlags = {
   ingressUrl: "--ingress-url",
   endpointPort: "--endpoint-port",
@@ -40,7 +40,8 @@ const restateFlags = {
 } as const satisfies Partial<Record<keyof EngineOptions, string>>;
 
 /**
- * The engines of `reeve worker`, by the value of `--engine`. An engine that needs a package loads it in its entry.
+ * The engines of `reeve worker`, by the value of `--engine`. An engine that needs an optional package loads it only
+ * when the engine is created.
  */
 const engines = {
   local: async (options) => {
@@ -54,15 +55,16 @@ type EngineName = keyof typeof engines;
 
 const engineNames = Object.keys(engines) as readonly EngineName[];
 
-/** Returns the engine of this name. Throws `invalid_argument` if there is none. */
+/** Returns the engine with this name. Throws `invalid_argument` if no such engine exists. */
 export function engineOf(options: EngineOptions, log: WorkerLog): Promise<WorkerEngine> {
   checkChoice("reeve worker", "--engine", options.engine, engineNames);
   return engines[options.engine as EngineName](options, log);
 }
 
 /**
- * Returns the factory of an engine for a process that serves callers and executes no run: it sends the wake-ups of the runs that
- * callers start and change. `undefined` for the local engine, whose workers find these runs in the store.
+ * Returns the engine factory for a process that serves callers and executes no run. The engine sends the wake-ups
+ * of the runs that callers start and change. `undefined` for the local engine, whose workers find these runs in the
+ * store.
  */
 export async function servingEngineOf(
   options: EngineAddressOptions & { readonly worker: boolean },

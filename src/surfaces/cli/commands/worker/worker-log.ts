@@ -22,7 +22,7 @@ export function logFormat(option: string | undefined, { isWatched }: Pick<Termin
   return (option as Format | undefined) ?? (isWatched ? "text" : "json");
 }
 
-/** Writes what a worker does to stdout, one line for each event. */
+/** Writes the actions of a worker to stdout, one line for each event. */
 export class WorkerLog implements StoreObserver {
   readonly #out: Pick<Terminal, "out">;
   readonly #format: Format;
@@ -32,7 +32,7 @@ export class WorkerLog implements StoreObserver {
     this.#format = format;
   }
 
-  /** Writes a line. `event` is a name in snake_case for programs, `message` a text for people. */
+  /** Writes a line. `event` is a name in snake_case for programs, `message` is a text for people. */
   write(level: Level, event: string, message: string, facts: JsonObject = {}): void {
     const at = new Date().toISOString();
     const line =
@@ -47,7 +47,7 @@ export class WorkerLog implements StoreObserver {
     this.write("error", "error", fault.message, { code: fault.code });
   }
 
-  /** A terminal whose messages for people become lines of this log. */
+  /** Returns a terminal whose messages for people become lines of this log. */
   terminal(terminal: Terminal): Terminal {
     return {
       ...terminal,

@@ -2,7 +2,7 @@ import type { Commit, Fault, Lease, UsageDelta } from "../../../../kernel/index.
 import type { StoreObserver } from "../../setup/observed-store.ts";
 import type { Family, Sample } from "./prometheus.ts";
 
-/** What a scrape reads from the store and the process. */
+/** The data that a scrape reads from the store and the process. */
 export interface WorkerState {
   /** Number of runs of the store that wait for a worker. `undefined` if the store does not answer. */
   readonly queueLength: number | undefined;
@@ -11,7 +11,7 @@ export interface WorkerState {
   readonly engine: string;
 }
 
-/** Amounts of one model. Money is in nano-dollars, so that sums are exact. */
+/** Token counts and costs of one model. Costs are in nano-dollars, so that sums are exact. */
 interface ModelUsage {
   input: number;
   output: number;
@@ -19,7 +19,7 @@ interface ModelUsage {
   nanoUsd: number;
 }
 
-/** Counts what a worker does, from the start of its process on. */
+/** Counts the actions of a worker since the start of its process. */
 export class WorkerMetrics implements StoreObserver {
   #owned = 0;
   #claimed = 0;
@@ -116,7 +116,7 @@ export class WorkerMetrics implements StoreObserver {
   }
 }
 
-/** The families that every client library of Prometheus has. */
+/** Returns the process metrics that every Prometheus client library reports. */
 function processFamilies(): readonly Family[] {
   const { user, system } = process.cpuUsage();
   const startedAt = Date.now() / 1_000 - process.uptime();

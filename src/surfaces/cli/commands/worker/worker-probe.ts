@@ -4,13 +4,16 @@ import { checkOrigin, hostNames } from "../../../http/access/gate.ts";
 import { exposition, expositionType } from "./prometheus.ts";
 import type { WorkerMetrics } from "./worker-metrics.ts";
 
-/** Maximum time that a probe waits for the store, and for the server of the engine. */
+/** Maximum time that a probe waits for the store, and for the engine's server. Milliseconds. */
 const answerMs = 2_000;
 
-/** Time for which a probe trusts the last answer of the server of the engine, so that probes do not become a load. */
+/**
+ * Time for which a probe reuses the last answer of the engine's server, so that frequent probes cause no load.
+ * Milliseconds.
+ */
 const trustMs = 1_000;
 
-/** Maximum length of the queue that is counted. */
+/** Maximum queue length that is counted. */
 const mostCounted = 10_000;
 
 export interface WorkerProbeOptions {
@@ -18,23 +21,23 @@ export interface WorkerProbeOptions {
   readonly clock: Clock;
   readonly workerId: string;
   readonly engine: string;
-  /** Rejects if the server of the engine does not answer in this time. If absent, the engine has no server. */
+  /** Rejects if the engine's server does not answer in this time. `undefined` if the engine has no server. */
   readonly checkEngine: ((timeoutMs: number) => Promise<void>) | undefined;
   readonly metrics: WorkerMetrics;
-  /** Names under which clients may address the probes, without a port. */
+  /** Host names with which clients may address the probes, without a port. */
   readonly hosts: readonly string[];
 }
 
 /**
- * Answers `/healthz`, `/readyz` and `/metrics`. `/healthz` says that the process answers, so that a supervisor does not
- * restart a worker because its database is away. `/readyz` says whether the worker claims runs: the store and the server of the
- * engine, if it has one, answer.
+ * Answers `/healthz`, `/readyz` and `/metrics`. `/healthz` reports only whether the process answers, so that a
+ * supervisor does not restart a worker because its database is unreachable. `/readyz` reports whether the worker
+ * can claim runs: the store must answer, and the engine's server, if it has one.
  */
 export class WorkerProbe {
   readonly #options: WorkerProbeOptions;
   readonly #hosts: ReadonlySet<string>;
   #isDraining = false;
-  /** The last look at the server of the engine. */
+  /** The last check of the engine's server. */
   #engineLook: { readonly at: number; readonly problem: Promise<string | undefined> } | undefined;
 
   constructor(options: WorkerProbeOptions) {
@@ -42,7 +45,7 @@ export class WorkerProbe {
     this.#hosts = hostNames(options.hosts);
   }
 
-  /** From now on the worker is not ready, because it claims no more runs. */
+  /** From now on the worker reports that it is not ready, because it claims no more runs. */
   noteDraining(): void {
     this.#isDraining = true;
   }
@@ -63,7 +66,7 @@ export class WorkerProbe {
     return answer();
   }
 
-  /** No answer takes long enough to wait for it. */
+  /** Does nothing: every answer of the probe is so fast that no waiting is necessary. */
   async drain(): Promise<void> {}
 
   readonly #answers: Readonly<Record<string, () => Promise<Response>>> = {
@@ -81,7 +84,7 @@ export class WorkerProbe {
     },
   };
 
-  /** Why the worker is not ready. `undefined` if it is. */
+  /** Returns the reason why the worker is not ready, or `undefined` if it is ready. */
   async #whyNotReady(): Promise<string | undefined> {
     const { store, workerId } = this.#options;
     if (this.#isDraining) return "the worker is draining";
@@ -90,7 +93,10 @@ export class WorkerProbe {
     return claims ?? engine;
   }
 
-  /** Why the store returns no runs. A claim that can return no run checks the registration, the clock, and that the store answers. */
+  /**
+   * Returns the reason why the store returns no runs. It makes a claim that cannot return a run, which checks the
+   * registration, the clock, and that the store answers.
+   */
   #claimProblem(): Promise<string | undefined> {
     const { store, workerId, clock } = this.#options;
     const claim = { workerId, limit: 1, only: [], now: clock.now() };
@@ -105,7 +111,7 @@ export class WorkerProbe {
     return inTime(claiming, "the store does not answer claims");
   }
 
-  /** Why the engine cannot work. `undefined` if it can. Probes at the same time share one look. */
+  /** Returns the reason why the engine cannot work, or `undefined` if it can. Simultaneous probes share one check. */
   #engineProblem(): Promise<string | undefined> {
     const { clock, checkEngine } = this.#options;
     const now = clock.now();
@@ -133,7 +139,7 @@ export class WorkerProbe {
   }
 }
 
-/** The result of a call, or `otherwise` if it takes too long. */
+/** Returns the result of a call, or `otherwise` if the call takes too long. */
 async function inTime<Value>(call: () => Promise<Value>, otherwise: Value): Promise<Value> {
   const late = Promise.withResolvers<Value>();
   const timer = setTimeout(() => late.resolve(otherwise), answerMs);

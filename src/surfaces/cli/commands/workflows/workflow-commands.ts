@@ -59,10 +59,10 @@ export interface RejectOptions extends StoreOptions {
   readonly message: string;
 }
 
-/** Number of runs whose names a misspelt one is compared with. */
+/** Number of runs whose names are compared with a misspelt name. */
 const comparedRuns = 500;
 
-/** Opens the store with a client, which executes nothing. A run without a worker is reported to the person. */
+/** Opens the store with a client, which executes no runs. If a run has no worker, the person is informed. */
 function withClient(
   options: StoreOptions,
   terminal: Terminal,
@@ -104,7 +104,7 @@ export async function startWorkflow(
   });
 }
 
-/** Waits for the end of the run. `undefined` if the person leaves, which does not stop the run. */
+/** Waits for the end of the run. Returns `undefined` if the person stops waiting; the run then continues. */
 async function interruptible(
   run: RunHandle<WorkflowResult<JsonValue>>,
   terminal: Terminal,
@@ -121,7 +121,10 @@ async function interruptible(
   }
 }
 
-/** What to say about a run if no worker has executed a run of this name yet. A worker that hosts the name needs a moment. */
+/**
+ * Returns a hint for a run if no worker has executed a run of this name yet. A worker that hosts the name needs a
+ * moment to claim the run.
+ */
 async function waitingHint(
   run: RunHandle<unknown>,
   { journal }: Store,
@@ -153,7 +156,7 @@ function startOptionsOf(options: StartCommandOptions): NamedStartOptions {
   };
 }
 
-/** A duration of digits alone is in milliseconds. */
+/** Parses a duration. If it consists only of digits, it is in milliseconds. */
 function numberOr(text: string): number | string {
   return /^\d+$/u.test(text) ? Number(text) : text;
 }
@@ -177,7 +180,7 @@ function metadataOf(pairs: readonly string[]): JsonObject {
   );
 }
 
-/** Reads the JSON of an option: the text itself, `@FILE`, or `-` for stdin. */
+/** Reads a JSON option: the text itself, a file with `@FILE`, or stdin with `-`. */
 async function jsonOf(option: string, text: string | undefined, terminal: Terminal): Promise<JsonValue> {
   if (text === undefined) return null;
   const source = text === "-" ? "stdin" : text.startsWith("@") ? `the file ${text.slice(1)}` : undefined;
@@ -205,7 +208,7 @@ async function fileOf(option: string, path: string): Promise<string> {
   }
 }
 
-/** A value as a line of data: a text as it is, any other value as JSON. */
+/** Formats a value as a line of data: a text is printed unchanged, any other value as JSON. */
 function shown(value: unknown): string {
   return typeof value === "string" ? value : JSON.stringify(value ?? null);
 }
@@ -235,7 +238,7 @@ export async function signalRun(
   });
 }
 
-/** Prints the last value that a run has published under a name. */
+/** Prints the last value that a run has published under a key. */
 export function readValue(
   run: string,
   name: string,
@@ -255,7 +258,7 @@ export function readValue(
   });
 }
 
-/** Prints the state of a key of an object, or the keys and states of all. */
+/** Prints the state of one key of an object, or all keys with their states. */
 export function printState(
   name: string,
   key: string | undefined,

@@ -9,7 +9,7 @@ export interface AgentsCommandOptions {
   readonly json?: boolean;
 }
 
-/** Lists the agents of the workspace with their origin. */
+/** Lists the agents of the workspace with the places that define them. */
 export async function agentsCommand(
   { profile, json = false }: AgentsCommandOptions,
   terminal: Terminal,
@@ -24,7 +24,7 @@ export async function agentsCommand(
   return "ok";
 }
 
-/** The model of an agent of Reeve, or the program that a hired one starts. */
+/** Returns the model of a Reeve agent, or for a hired agent the program that is started for it. */
 function workerOf({ model = "-", harness, command }: WorkspaceAgent): string {
   if (harness === undefined) return model;
   return command === undefined ? `unknown harness ${harness}` : `starts ${command.join(" ")} (${harness})`;

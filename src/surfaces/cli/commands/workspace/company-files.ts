@@ -31,7 +31,10 @@ Keep changes small. Run the tests, and commit what works.
 `;
 }
 
-/** The files of a company: a lead, and an employee for each known agent in `path`. Throws `agent_not_found` if there is none. */
+/**
+ * Returns the files of a company: a lead, and an employee for each known agent program in `path`. Throws
+ * `agent_not_found` if no known agent program is found.
+ */
 export function companyFiles(path: string | undefined): Readonly<Record<string, string>> {
   const known = Object.entries(installable);
   const found = known.flatMap(([name, { command }]) =>

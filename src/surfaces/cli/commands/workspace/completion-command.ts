@@ -1,11 +1,11 @@
 import type { Command } from "commander";
 
-/** A shell for which a script can be printed. */
+/** A shell for which a completion script can be printed. */
 export type Shell = "bash" | "zsh" | "fish";
 
-/** A command or a group of commands, with what may follow it. */
+/** A command or a group of commands, with the words that may follow it. */
 interface Node {
-  /** The names from the program to the command: none for the program itself. */
+  /** The names of the commands from the program to this command. Empty for the program itself. */
   readonly path: readonly string[];
   readonly commands: readonly Word[];
   readonly options: readonly Word[];
@@ -16,7 +16,7 @@ interface Word {
   readonly description: string;
 }
 
-/** Returns the script that completes commands and options of the program in a shell. */
+/** Returns the script with which a shell completes the commands and options of the program. */
 export function completionScript(shell: Shell, program: Command): string {
   const nodes = nodesOf(program, []);
   if (shell === "fish") return fishScript(nodes);
@@ -61,7 +61,7 @@ complete -o default -F _reeve_complete reeve
 `;
 }
 
-/** The conditions under which fish offers a word. */
+/** Returns the conditions under which the fish shell offers a word. */
 function at(conditions: readonly string[]): string {
   return conditions.length === 0 ? "" : ` -n "${conditions.join("; and ")}"`;
 }
@@ -90,7 +90,7 @@ function fishScript(nodes: readonly Node[]): string {
   return `${lines.join("\n")}\n`;
 }
 
-/** The groups that have a command of this name. */
+/** Returns the groups that contain a command of this name. */
 function groupsWith(name: string | undefined, nodes: readonly Node[]): readonly string[] {
   return nodes.flatMap(({ path, commands }) =>
     path.length === 1 && commands.some((each) => each.name === name) ? path : [],

@@ -38,7 +38,7 @@ export async function configCommand(
   return "ok";
 }
 
-/** The settings that a key names: the setting itself, or the members of a group. */
+/** Returns the settings that a key names: one setting, or the members of a group. */
 function chosenBy(key: string, all: readonly ExplainedSetting[]): readonly ExplainedSetting[] {
   const found = all.filter((each) => each.key === key || each.key.startsWith(`${key}.`));
   if (found.length > 0) return found;
@@ -50,7 +50,10 @@ function chosenBy(key: string, all: readonly ExplainedSetting[]): readonly Expla
   );
 }
 
-/** The setting without secrets. Files name variables and hold no keys, but a person may have pasted one. */
+/**
+ * Returns the setting without secrets. Files name variables and should contain no keys, but a person may have
+ * pasted one.
+ */
 function withoutKeys(setting: ExplainedSetting, env: Terminal["env"]): ExplainedSetting {
   const isVariable = setting.key.endsWith("Env");
   const hidden = (value: JsonValue): JsonValue => {
@@ -90,7 +93,7 @@ function placeWords({ origin, path }: SettingPlace): string {
   return path === "" ? origin : path;
 }
 
-/** The default that the description of a setting names. */
+/** Returns the default value that is named in the description of a setting. */
 function defaultIn(description: string): string {
   const found = /Default: (.+)\.$/u.exec(description)?.[1];
   return found === undefined ? "not set" : `default: ${found}`;

@@ -7,10 +7,13 @@ import { isCommonJs, makeFolder } from "../../../../workspace/files/index.ts";
 import type { ExitKind } from "../../terminal/exit-code.ts";
 import { printable, type Terminal } from "../../terminal/terminal.ts";
 
-/** The schema that an editor uses, if the folder has Reeve among its packages. */
+/** Path of the schema that an editor uses if Reeve is installed in the folder. */
 const schema = "node_modules/reeve/settings.schema.json";
 
-/** A model without a known price is limited by its tokens, and its money is unknown. */
+/**
+ * Returns the text of the settings file. If the price of the model is unknown, the model is limited by tokens,
+ * because its cost is unknown.
+ */
 function settings(folder: string): string {
   const hasSchema = existsSync(join(folder, schema));
   return `${JSON.stringify(
@@ -71,7 +74,7 @@ const instructions = `# Instructions for agents
 <!-- Every agent that works in this folder reads this file. Say how to build and test, and what to leave alone. -->
 `;
 
-/** The files of a new workspace, by their path. */
+/** Returns the files of a new workspace, by their path. */
 function filesOf(folder: string): Readonly<Record<string, string>> {
   return {
     "AGENTS.md": instructions,
@@ -87,11 +90,11 @@ function filesOf(folder: string): Readonly<Record<string, string>> {
 
 /** Options of `reeve init`. */
 export interface InitOptions {
-  /** Whether a lead and the agents that this machine has are written, too. Default: `false`. */
+  /** Whether a lead is also written, with the agent programs of this machine as employees. Default: `false`. */
   readonly company?: boolean;
 }
 
-/** Writes a commented starting point. Existing files are never changed. */
+/** Writes commented files as a starting point. Existing files are never changed. */
 export async function initCommand(
   path: string | undefined,
   { company = false }: InitOptions,

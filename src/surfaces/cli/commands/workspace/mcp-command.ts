@@ -11,15 +11,18 @@ export interface McpListOptions {
   readonly json?: boolean;
 }
 
-/** What the files say about an MCP server. It is not started, and no value of a variable or header is shown. */
+/**
+ * The data that files contain about an MCP server. The server is not started, and values of variables and headers
+ * are not shown.
+ */
 interface ServerFacts {
   readonly name: string;
   readonly origin: string;
   readonly file: string;
   readonly state: "used" | "disabled" | "replaced" | "needs trust";
-  /** The program with its arguments, or the address, without secrets. */
+  /** The program with its arguments, or the address. Secrets are removed. */
   readonly starts: string;
-  /** Names of the variables that the program receives, or of the headers that are sent. */
+  /** Names of the environment variables that the program receives, or of the headers that are sent. */
   readonly receives: readonly string[];
 }
 

@@ -20,22 +20,28 @@ export interface ModelsCommandOptions {
   readonly json?: boolean;
 }
 
-/** What is known about a model without calling it. */
+/** Data about a model that are known without calling it. */
 interface ModelFacts {
   /** Name as `provider/id`. */
   readonly model: string;
-  /** The agents that use it. Empty for a model of the price list. */
+  /** The agents that use the model. Empty for a model that is only in the price list. */
   readonly agents: readonly string[];
-  /** Size of the context window in tokens. `null` if it is not known. */
+  /** Size of the context window in tokens. `null` if unknown. */
   readonly contextWindow: number | null;
   readonly maxOutputTokens: number | null;
-  /** Price of a million tokens. `null` if it is not known. */
+  /** Price of a million tokens. `null` if unknown. */
   readonly usdPerMillion: Readonly<Record<string, number>> | null;
-  /** What a call lacks here: a key, an address or a package. `null` if nothing is known to be missing. */
+  /**
+   * What is missing on this machine for a call: a key, an address or a package. `null` if nothing is known to be
+   * missing.
+   */
   readonly lacks: string | null;
 }
 
-/** Lists the models that the agents of the workspace use, with context window, price and what a call lacks. */
+/**
+ * Lists the models that the agents of the workspace use, with their context window, their price and what is missing
+ * for a call.
+ */
 export async function modelsCommand(
   { profile, all = false, json = false }: ModelsCommandOptions,
   terminal: Terminal,
@@ -59,7 +65,7 @@ export async function modelsCommand(
   return "ok";
 }
 
-/** The models of the settings and of the agents, each with the agents that use it. */
+/** Returns the models of the settings and of the agents, each with the agents that use it. */
 function usersOf(workspace: Workspace): ReadonlyMap<string, readonly string[]> {
   const users = new Map<string, string[]>();
   const { model } = workspace.settings;
@@ -112,7 +118,7 @@ async function factsOf(name: string, agents: readonly string[], asked: Asked): P
   };
 }
 
-/** What a call of a model lacks. A package of the project counts if the project is trusted. */
+/** Returns what is missing for a call of a model. A package of the project is used only if the project is trusted. */
 async function lackOf(model: Model, { places, isTrusted }: Workspace): Promise<string | null> {
   const lack = lackOfModel(model);
   if (lack === undefined) return null;
@@ -125,7 +131,7 @@ async function lackOf(model: Model, { places, isTrusted }: Workspace): Promise<s
   return isTrusted ? null : `the package ${wanted} of the project is not trusted; run reeve trust`;
 }
 
-/** The price of a million tokens of each kind. `null` if the price is not known. */
+/** Returns the price of a million tokens of each kind. `null` if the price is unknown. */
 function perMillion(price: ModelPrice | null): ModelFacts["usdPerMillion"] {
   if (price === null) return null;
   const parts = {

@@ -9,7 +9,7 @@ export interface SkillsCommandOptions {
   readonly json?: boolean;
 }
 
-/** Lists the skills of the workspace with their origin and what they approve in advance. */
+/** Lists the skills of the workspace with their place and the tools that they approve in advance. */
 export async function skillsCommand(
   { profile, json = false }: SkillsCommandOptions,
   terminal: Terminal,

@@ -13,7 +13,7 @@ export interface TrustCommandOptions {
   readonly store?: string;
 }
 
-/** Shows what of a project, or which store, needs trust, and stores the user's decision. */
+/** Shows the parts of a project, or the store, that need trust, and stores the user's decision. */
 export async function trustCommand(
   path: string | undefined,
   options: TrustCommandOptions,
@@ -74,7 +74,7 @@ async function trustStore(
   return "ok";
 }
 
-/** The stores of folders that no command of the user created. */
+/** Returns the stores of folders that were not created by a command of the user. */
 async function foreignStores(
   folders: readonly string[],
 ): Promise<readonly { readonly address: string; readonly reason: string }[]> {

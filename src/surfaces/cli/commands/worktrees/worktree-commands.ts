@@ -51,7 +51,7 @@ function rowOf(each: Listed): string[] {
   ];
 }
 
-/** Prints one worktree: its files, and how its work is merged or the worktree removed. */
+/** Prints one worktree: its files, and the commands that merge its work or remove it. */
 export async function showWorktree(
   name: string,
   options: WorktreeOptions,
@@ -101,7 +101,7 @@ function pathLines(what: string, { count, paths }: SomePaths): readonly string[]
   return [...paths.map((path, index) => `${(index === 0 ? what : "").padEnd(13)}${path}`), ...more];
 }
 
-/** Removes worktrees. All of them must exist, and none may belong to a run that has not ended. */
+/** Removes worktrees. If one of them does not exist, or belongs to a run that has not ended, none is removed. */
 export async function removeWorktrees(
   names: readonly string[],
   options: RemoveWorktreeOptions,
@@ -152,7 +152,7 @@ function leftoversOf({ folder }: WorktreeOptions): Leftovers {
   return new Leftovers(folder);
 }
 
-/** Adds the status of each run. Without a store, no status is known. */
+/** Adds the status of each worktree's run. Without a store, no status is known. */
 async function withStatuses(
   found: readonly Leftover[],
   options: StoreOptions,
