@@ -152,19 +152,19 @@ Examples:
   $ reeve redeliver clerk
   $ reeve redeliver --store sqlite:./desk.db clerk -- -order-1`;
 
-/** Returns a text in which nothing is hidden. */
+/** Returns a text in which hidden characters are made visible. */
 type Show = (text: string) => string;
 
-/** A terminal for the program, and the function that loads what it needs to show hidden characters. */
+/** A terminal for the program, and the function that loads the code for showing hidden characters. */
 interface PlainTerminal {
   readonly terminal: Terminal;
   readonly load: () => Promise<void>;
 }
 
 /**
- * The terminal, on which no text for the person can hide characters or control the terminal: errors quote names of files
- * and texts of agents. Data on stdout stays as it is. Lines wait for `load`, which loads the kernel: --help prints data only
- * and does not need it.
+ * Returns a terminal on which no text for the person can hide characters or control the terminal. This is necessary
+ * because errors quote names of files and texts of agents. Data on stdout is not changed. Lines wait until `load`
+ * has loaded the kernel; `--help` prints only data and does not need it.
  */
 function withoutHidden(given: Terminal): PlainTerminal {
   const { status } = given;
@@ -187,7 +187,10 @@ function withoutHidden(given: Terminal): PlainTerminal {
   return { terminal, load };
 }
 
-/** Whether the command that arguments name takes an option with its value. Advice in words fits each command. */
+/**
+ * Whether the command that the arguments name has an option with a value. Advice to use this option is printed only
+ * then.
+ */
 function takes(program: Command, args: readonly string[], option: string): boolean {
   if (!option.startsWith("--")) return true;
   let named = program;
@@ -198,7 +201,7 @@ function takes(program: Command, args: readonly string[], option: string): boole
   );
 }
 
-/** Runs the command line. It never throws: an error is printed and determines the exit code. */
+/** Runs the command line. It never throws: an error is printed and decides about the exit code. */
 export async function runCommandLine(args: readonly string[], given: Terminal): Promise<number> {
   const { terminal, load } = withoutHidden(given);
   let end: ExitKind | number = "ok";
@@ -233,7 +236,10 @@ export async function runCommandLine(args: readonly string[], given: Terminal): 
   return typeof end === "number" ? end : exitCodes[end].code;
 }
 
-/** Declares all commands with their options. `onEnd` receives how the command ended, or the exit code of the program that it started. */
+/**
+ * Declares all commands with their options. `onEnd` receives the exit kind of the command, or the exit code of the
+ * program that it started.
+ */
 export function commandLine(terminal: Terminal, onEnd: (end: ExitKind | number) => void): Command {
   const program = new Command("reeve")
     .description("A durable runtime for agents that spawn other agents, with enforced budgets and policy.")

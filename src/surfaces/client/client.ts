@@ -6,13 +6,16 @@ import { RequestError, RouteClient, type ServerPlace } from "./route-client.ts";
 /** Options of {@link createClient}. */
 export interface ClientOptions {
   /**
-   * The address of a server, such as `http://127.0.0.1:4711`. A path is kept, for servers behind a proxy. Default in a
-   * browser: the origin of the page.
+   * The address of a server, such as `http://127.0.0.1:4711`. A path in the address is kept, for servers behind a
+   * proxy. Default in a browser: the address (origin) of the page.
    */
   readonly url?: string;
-  /** A token of `reeve token create`. In a browser of a person who signed in, the cookie of the page serves as well. */
+  /**
+   * A token of `reeve token create`. In the browser of a person who has signed in, the cookie of the page is
+   * sufficient.
+   */
   readonly token?: string;
-  /** Sends the requests. Default: the global `fetch`. */
+  /** Function that sends the requests. Default: the global `fetch`. */
   readonly fetch?: (request: Request) => Promise<Response>;
 }
 
@@ -32,17 +35,20 @@ export interface ClientRequestOptions {
   readonly signal?: AbortSignal;
 }
 
-/** Options of a request that must have its effect once, also if it is repeated. */
+/** Options of a request that takes effect only once, even if it is repeated. */
 export interface ClientOnceOptions extends ClientRequestOptions {
-  /** Names the request for the server. Default: a random key, so that only this call repeats it. */
+  /**
+   * Key of the request. The server executes requests with the same key only once. Default: a random key, so that
+   * only repetitions within this call have the same key.
+   */
   readonly idempotencyKey?: string;
 }
 
 /** Options of a stream of events. */
 export interface ClientStreamOptions extends ClientRequestOptions {
-  /** The server did not answer. It is asked again after `retryMs`. */
+  /** Called when the server did not answer. The request is sent again after `retryMs` milliseconds. */
   readonly onLost?: (retryMs: number) => void;
-  /** The server answers, for the first time or again. */
+  /** Called when the server answers, the first time or after an interruption. */
   readonly onOpen?: () => void;
 }
 
@@ -50,7 +56,7 @@ export interface ClientStreamOptions extends ClientRequestOptions {
 export interface ClientEventOptions extends ClientStreamOptions {
   /** Sequence number of the first event. Default: 0. */
   readonly from?: number;
-  /** Whether pieces of texts are yielded while the model writes. Default: true. */
+  /** Whether pieces of text are yielded while the model writes. Default: `true`. */
   readonly deltas?: boolean;
 }
 
@@ -101,7 +107,7 @@ export class Client {
   }
 }
 
-/** Runs: start, follow, decide and end them. */
+/** Methods for runs: start, follow, decide and end them. */
 export class ClientRuns {
   readonly #routes: RouteClient;
 
@@ -110,19 +116,20 @@ export class ClientRuns {
   }
 
   /**
-   * Starts a run. If the answer of the server is lost, the request is repeated with the same key, so that one run starts.
-   * `isSteered` says that the input went to a run that waits in the session.
+   * Starts a run. If the answer of the server is lost, the request is repeated with the same key, so that one run
+   * starts. `isSteered` is `true` if no run was started, because the input was sent to a run that waits in the
+   * session.
    */
   submit(body: ClientSubmission, options: ClientOnceOptions = {}): Promise<Result<"POST", "/api/runs">> {
     return once(options, (key) => this.#routes.post("/api/runs", { body, ...signalOf(options) }, key));
   }
 
-  /** Reads a run: status, cost and what it waits for. */
+  /** Reads a run: its status, its cost and what it waits for. */
   get(runId: string, options: ClientRequestOptions = {}): Promise<ClientRun> {
     return this.#routes.get("/api/runs/{runId}", { params: { runId }, ...signalOf(options) });
   }
 
-  /** Reads a page of runs, newest first. `next` of the page is `after` of the following one. */
+  /** Reads a page of runs, newest first. Pass `next` of a page as `after` to read the following page. */
   list(
     query: Query<"GET", "/api/runs"> = {},
     options: ClientRequestOptions = {},
@@ -148,8 +155,9 @@ export class ClientRuns {
   }
 
   /**
-   * Yields the events of a run in the order of their `seq`, and pieces of texts between them, until the run ends. After a
-   * lost connection it continues where it was: each event arrives once. Leaving the loop does not stop the run.
+   * Yields the events of a run in the order of their sequence numbers (`seq`), and between them pieces of text,
+   * until the run ends. If the connection is lost, it continues at the same place, so that each event is yielded
+   * once. Leaving the loop does not stop the run.
    */
   async *events(runId: string, options: ClientEventOptions = {}): AsyncGenerator<Event | Delta, void> {
     const { from = 0, deltas = true, ...stream } = options;
@@ -164,8 +172,8 @@ export class ClientRuns {
   }
 
   /**
-   * Yields each run that changes. Yields `undefined` when the server answers, for the first time or again: changes before
-   * that are not repeated, so that callers read their list again.
+   * Yields each run that changes. Yields `undefined` when the server answers, the first time or after an
+   * interruption. Changes before this moment are not repeated, so callers should then read their list again.
    */
   async *changes(options: ClientStreamOptions = {}): AsyncGenerator<ClientRun | undefined, void> {
     const messages = this.#routes.messages({ ...options, path: () => "/api/stream" });
@@ -178,7 +186,7 @@ export class ClientRuns {
     return (await this.#routes.get("/api/runs/{runId}/approvals", values)).approvals;
   }
 
-  /** Answers a question of a run. The first answer counts; a later one is refused. */
+  /** Answers a question of a run. Only the first answer is used; later answers are refused. */
   decide(
     runId: string,
     body: Body<"POST", "/api/runs/{runId}/decide">,
@@ -187,7 +195,10 @@ export class ClientRuns {
     return this.#routes.post("/api/runs/{runId}/decide", { params: { runId }, body, ...signalOf(options) });
   }
 
-  /** Sends input that the agent reads before its next turn. Repeated like `submit`. */
+  /**
+   * Sends input that the agent reads before its next turn. If the server's answer is lost, the request is repeated
+   * with the same key.
+   */
   steer(
     runId: string,
     body: Body<"POST", "/api/runs/{runId}/steer">,
@@ -197,7 +208,10 @@ export class ClientRuns {
     return once(options, (key) => this.#routes.post("/api/runs/{runId}/steer", values, key));
   }
 
-  /** Sends input that the agent reads when it would otherwise end. Repeated like `submit`. */
+  /**
+   * Sends input that the agent reads when it would otherwise end. If the server's answer is lost, the request is
+   * repeated with the same key.
+   */
   followUp(
     runId: string,
     body: Body<"POST", "/api/runs/{runId}/follow-up">,
@@ -207,7 +221,7 @@ export class ClientRuns {
     return once(options, (key) => this.#routes.post("/api/runs/{runId}/follow-up", values, key));
   }
 
-  /** Cancels a run, or one of its tasks with `taskId`. */
+  /** Cancels a run, or only one of its tasks if `taskId` is given. */
   cancel(
     runId: string,
     body: Body<"POST", "/api/runs/{runId}/cancel"> = {},
@@ -216,13 +230,13 @@ export class ClientRuns {
     return this.#routes.post("/api/runs/{runId}/cancel", { params: { runId }, body, ...signalOf(options) });
   }
 
-  /** Pauses a run: open calls end, and no other starts. */
+  /** Pauses a run: calls in progress end, and no other calls start. */
   pause(runId: string, options: ClientRequestOptions = {}): Promise<ClientRun> {
     const values = { params: { runId }, body: {}, ...signalOf(options) };
     return this.#routes.post("/api/runs/{runId}/pause", values);
   }
 
-  /** Continues a run that is paused, or that ended on a fault. */
+  /** Continues a run that is paused, or that ended with a fault. */
   resume(runId: string, options: ClientRequestOptions = {}): Promise<ClientRun> {
     const values = { params: { runId }, body: {}, ...signalOf(options) };
     return this.#routes.post("/api/runs/{runId}/resume", values);
@@ -237,7 +251,7 @@ export class ClientRuns {
     return this.#routes.post("/api/runs/{runId}/top-up", { params: { runId }, body, ...signalOf(options) });
   }
 
-  /** Sends a signal to a run. An `id` in the body makes a repeat harmless. */
+  /** Sends a signal to a run. With an `id` in the body, a repeated request has no second effect. */
   signal(
     runId: string,
     body: Body<"POST", "/api/runs/{runId}/signal">,
@@ -255,7 +269,7 @@ export class ClientInbox {
     this.#routes = routes;
   }
 
-  /** Reads what waits for the caller: questions, stopped runs and failures. */
+  /** Reads everything that waits for the caller: questions, stopped runs and failures. */
   list(
     query: Query<"GET", "/api/inbox"> = {},
     options: ClientRequestOptions = {},
@@ -285,7 +299,7 @@ export class ClientSessions {
     return this.#routes.get("/api/sessions/{sessionId}", { params: { sessionId }, ...signalOf(options) });
   }
 
-  /** Reads the entries of the conversation, from its beginning to its current entry. */
+  /** Reads the entries of the conversation from its beginning to the current entry. */
   async path(
     sessionId: string,
     query: Query<"GET", "/api/sessions/{sessionId}/path"> = {},
@@ -305,7 +319,7 @@ export class ClientSessions {
     return this.#routes.patch("/api/sessions/{sessionId}", values);
   }
 
-  /** Copies a path to a new session, and returns its id. */
+  /** Copies the path of a conversation to a new session, and returns the id of the new session. */
   async fork(
     sessionId: string,
     body: Body<"POST", "/api/sessions/{sessionId}/fork"> = {},
@@ -427,7 +441,7 @@ function signalOf({ signal }: ClientRequestOptions): ClientRequestOptions {
   return signal === undefined ? {} : { signal };
 }
 
-/** Sends a request with a key. While its answer is lost, it is repeated with the same key. */
+/** Sends a request with a key. If the answer is lost, the request is repeated with the same key. */
 function once<Value>(
   { idempotencyKey = crypto.randomUUID(), signal }: ClientOnceOptions,
   send: (key: string) => Promise<Value>,

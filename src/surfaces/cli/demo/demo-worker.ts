@@ -39,8 +39,8 @@ export interface WorkerOptions {
 }
 
 /**
- * Executes runs of the demo's store until the process that started this one tells it to stop, or is gone. Both close the
- * channel between them.
+ * Executes runs of the demo's store until the process that started this one asks it to stop, or has ended. In both
+ * cases the channel between the two processes is closed.
  */
 export async function demoWorker({ folder, worker, paceMs }: WorkerOptions): Promise<void> {
   if (process.send === undefined)

@@ -11,7 +11,7 @@ import { demoModels, lines, type ProviderBook } from "./demo-model.ts";
 
 export const hireTask = "Repair the rounding of tally and write down what is new";
 
-/** What the lead and its employees may spend together. */
+/** Maximum cost of the lead and its employees together, in dollars. */
 export const hireCapUsd = 0.5;
 
 export interface HireCompanyOptions {
@@ -23,13 +23,13 @@ export interface HireCompanyOptions {
   readonly trees: string;
   /** Duration of an average model call in milliseconds. */
   readonly paceMs: number;
-  /** `enforce` where bubblewrap is available, else `off`. */
+  /** `enforce` if bubblewrap is available, otherwise `off`. */
   readonly sandbox: SandboxMode;
 }
 
 /**
- * A lead of Reeve with two employees that are processes of their own: the demo agent, which speaks the Agent Client Protocol as
- * Claude Code does. Each works in a worktree; one budget holds for all three.
+ * A lead of Reeve with two employees that are separate processes: the demo agent, which speaks the Agent Client
+ * Protocol as Claude Code does. Each employee works in a worktree. All three share one budget.
  */
 export function hireCompany(options: HireCompanyOptions): OrchestratorAgent {
   const { book, paceMs, trees } = options;
@@ -69,7 +69,7 @@ function employee(
   });
 }
 
-/** The command with which the coder runs the tests, about which no person is asked. */
+/** The command with which the coder runs the tests. It needs no approval by a person. */
 export const testCommand = "node test/tally.test.js";
 
 function isTest(input: unknown): boolean {
@@ -95,7 +95,7 @@ const leadPart = lines(
   }),
 );
 
-/** The ids at the starts of the lines that the tool `worktrees` returns. */
+/** Returns the task ids at the beginning of the lines that the tool `worktrees` returns. */
 function taskIdsIn(listing = ""): string[] {
   return [...listing.matchAll(/^(\S+) \(/gmu)].map(([, taskId = ""]) => taskId).toSorted();
 }

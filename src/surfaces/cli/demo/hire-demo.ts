@@ -48,13 +48,13 @@ interface HireStage {
   readonly provider: HireProvider;
   /** The repository into which the work is merged. */
   readonly checkout: GitPlace;
-  /** Why the agents run without a sandbox. `undefined` if they have one. */
+  /** The reason why the agents run without a sandbox. `undefined` if they run in one. */
   readonly noSandbox: string | undefined;
 }
 
 /**
- * The demo of hired agents: a lead hires two programs that Reeve does not run itself. Each works in a worktree, all three have one
- * budget, and a person approves a command and the merge.
+ * Runs the demo of hired agents: a lead hires two programs that do not belong to Reeve. Each program works in a
+ * worktree, all three agents share one budget, and a person approves a command and the merge.
  */
 export async function hireDemo(
   options: HireDemoOptions,
@@ -106,7 +106,7 @@ async function commitAll(checkout: GitPlace): Promise<void> {
   await git(checkout, ["commit", "--quiet", "--message=tally 0.8.2"]);
 }
 
-/** The demo in the terminal: what it is, the story, the ledger, the checkout, and what to type next. */
+/** Shows the demo in the terminal: an introduction, the story, the ledger, the checkout, and commands to try next. */
 class HirePerformance {
   readonly #stage: HireStage;
   readonly #options: HireDemoOptions;
@@ -123,7 +123,7 @@ class HirePerformance {
     this.#width = terminal.columns ?? Number.POSITIVE_INFINITY;
   }
 
-  /** Plays the demo. If it stays, the promise never resolves. */
+  /** Plays the demo. If the server continues to run afterwards, the promise never resolves. */
   async play(): Promise<ExitKind> {
     const { runtime, lead } = this.#stage;
     await this.#introduce();
@@ -158,7 +158,7 @@ class HirePerformance {
     await this.#out("");
   }
 
-  /** Prints the story, and plays the person, who approves. */
+  /** Prints the story, and gives the approvals of the person. */
   async #tell(run: RunHandle): Promise<void> {
     const story = new DemoStory();
     const style = { paint: this.#paint, width: this.#width };
@@ -200,7 +200,7 @@ class HirePerformance {
     }
   }
 
-  /** Prints what each employee cost, and compares it with the book of the provider. Returns whether all is right. */
+  /** Prints the cost of each employee, and compares it with the provider's book. Returns whether both agree. */
   async #settle(run: RunHandle): Promise<boolean> {
     const { requests, billedUsd } = this.#stage.provider;
     const ledger = await ledgerOf(eventsOf(run));

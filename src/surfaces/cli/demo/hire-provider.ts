@@ -5,7 +5,7 @@ import { addUsd, Fault } from "../../../kernel/index.ts";
 import { demoPrices } from "./demo-model.ts";
 import { testCommand } from "./hire-company.ts";
 
-/** The part of a request that the scripted provider reads. */
+/** The parts of a request that the scripted provider reads. */
 interface Asked {
   readonly max_tokens: number;
   readonly messages: readonly { readonly role: string; readonly content: readonly AskedBlock[] }[];
@@ -20,12 +20,12 @@ interface AskedBlock {
 /** One answer of the script: a command, or the report of the employee. */
 type Line = (results: readonly string[]) => { readonly text: string; readonly command?: string };
 
-/** Duration of an answer of this model, relative to the pace. */
+/** Duration of an answer of this model, as a factor of the pace. */
 const duration = 0.7;
 
 /**
- * The provider of the hired agents: a server at 127.0.0.1 with the wire of Anthropic and scripted answers. It bills each answer
- * at the demo's prices, in a book of its own.
+ * The provider of the hired agents: a server at 127.0.0.1 with the HTTP protocol of Anthropic and scripted answers.
+ * It charges each answer at the demo's prices, in its own book.
  */
 export class HireProvider {
   requests = 0;
@@ -89,7 +89,7 @@ export class HireProvider {
   }
 }
 
-/** The answer to a conversation. It depends on the conversation alone, so that any process continues it. */
+/** Returns the answer to a conversation. It depends only on the conversation, so that any process can continue it. */
 function lineOf(messages: Asked["messages"]): ReturnType<Line> {
   const blocks = messages.flatMap(({ content }) => content);
   const prompt = blocks.find(({ type }) => type === "text")?.text ?? "";
@@ -132,7 +132,7 @@ const writer: readonly Line[] = [
   (results) => ({ text: `CHANGELOG.md has ${Number(results.at(-1))} section for 0.9.0.` }),
 ];
 
-/** Number of tests that failed, in what the tests print. */
+/** Returns the number of failed tests, from the output of the tests. */
 function failures(tests: string): number {
   return Number(/^(?:# |ℹ )fail (\d+)/mu.exec(tests)?.[1] ?? 0);
 }

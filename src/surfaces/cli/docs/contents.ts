@@ -1,13 +1,13 @@
 /** A page in the list of a door. */
 export interface ListedPage {
   readonly title: string;
-  /** Path of the file from the folder of the documents, such as `guides/agents.md`. */
+  /** Path of the file relative to the folder of the documents, such as `guides/agents.md`. */
   readonly path: string;
   /** What the reader finds there. */
   readonly about: string;
 }
 
-/** Pages below one heading of a door. Pages that follow the door's own heading are in a group without a title. */
+/** Pages below one heading of a door. Pages directly below the heading of the door are in a group without a title. */
 export interface PageGroup {
   readonly title: string | undefined;
   readonly pages: readonly ListedPage[];
@@ -20,8 +20,9 @@ export interface Door {
 }
 
 /**
- * Reads the doors of the documents from `docs/README.md`, which declares their order: a heading of level two is a door, a heading of
- * level three a group, and a list entry `- [Title](path.md): what is there` a page. Headings without a list are no doors.
+ * Reads the doors of the documents from `docs/README.md`, which declares their order: a heading of level two is a
+ * door, a heading of level three is a group, and a list entry `- [Title](path.md): description` is a page. Headings
+ * without a list are ignored.
  */
 export function readContents(markdown: string): readonly Door[] {
   const doors: { title: string; groups: { title: string | undefined; pages: ListedPage[] }[] }[] = [];

@@ -57,7 +57,7 @@ function nameOf(path: string): string {
   return path.replace(/(?:\/README)?\.md$/u, "");
 }
 
-/** Opens an address in the browser of the person, if one sits at this machine. */
+/** Opens an address in the browser, if a person uses this machine. */
 async function openInBrowser(address: string, terminal: Terminal): Promise<void> {
   const { isWatched, env } = terminal;
   const hasScreen =

@@ -4,10 +4,10 @@ import { Fault } from "../../../kernel/index.ts";
 import { readContents, type Door, type ListedPage } from "./contents.ts";
 import { anchorMaker, plain } from "./document-html.ts";
 
-/** The page with which the documents start. It lists all others. */
+/** The first page of the documents. It lists all other pages. */
 export const startPage = "docs/README.md";
 
-/** A part of a page that the search finds: a heading and the text up to the next one. */
+/** A part of a page that the search can find: a heading and the text up to the next heading. */
 interface Section {
   readonly path: string;
   readonly page: string;
@@ -25,10 +25,10 @@ export interface Match {
   readonly excerpt: string;
 }
 
-/** The documents of the installed package: its guides, its examples and their pictures. */
+/** The documents of the installed package: its guides, its examples and the pictures in them. */
 export class DocumentFiles {
   readonly doors: readonly Door[];
-  /** Paths from the folder of the package. Only these are served. */
+  /** Paths relative to the folder of the package. Only these files are served. */
   readonly #paths: ReadonlySet<string>;
   readonly #root: string;
   #sections: readonly Section[] | undefined;
@@ -56,7 +56,7 @@ export class DocumentFiles {
     return readFileSync(join(this.#root, path), "utf8");
   }
 
-  /** The pages in the order of the start page. */
+  /** Returns the pages in the order of the start page. */
   pages(): readonly ListedPage[] {
     return this.doors.flatMap(({ groups }) => groups.flatMap(({ pages }) => pages));
   }
@@ -80,7 +80,7 @@ export class DocumentFiles {
     );
   }
 
-  /** Returns the sections that contain every word, those with the words in their headings first. */
+  /** Returns the sections that contain every word. Sections with the words in their headings come first. */
   search(query: string): readonly Match[] {
     const words = query
       .toLowerCase()
@@ -105,7 +105,7 @@ export class DocumentFiles {
   }
 }
 
-/** Returns the files below a folder, without packages and files whose names start with a dot. */
+/** Returns the files below a folder, except packages and files whose names start with a dot. */
 function filesBelow(root: string, folder: string): readonly string[] {
   if (!existsSync(join(root, folder))) return [];
   return readdirSync(join(root, folder), { withFileTypes: true })

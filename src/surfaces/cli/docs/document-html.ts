@@ -4,7 +4,7 @@ import { escapeMarkup } from "../../../kernel/index.ts";
 /** A heading of a document. */
 export interface Heading {
   readonly level: number;
-  /** The part of its address after `#`, as on GitHub. */
+  /** The part of the heading's address after `#`, as on GitHub. */
   readonly anchor: string;
   readonly text: string;
 }
@@ -16,7 +16,9 @@ export interface ShownDocument {
   readonly headings: readonly Heading[];
 }
 
-/** Makes the anchors of the headings of one document. Equal headings get different anchors. */
+/**
+ * Returns a function that makes the anchors for the headings of one document. Equal headings get different anchors.
+ */
 export function anchorMaker(): (heading: string) => string {
   const counts = new Map<string, number>();
   return (heading) => {
@@ -31,8 +33,8 @@ export function anchorMaker(): (heading: string) => string {
 }
 
 /**
- * Turns a document into HTML. Its relative links stay as they are, because a document is served under the path of its file.
- * `hasPicture` says whether the file of a picture exists; the text of the others is shown in their place.
+ * Turns a document into HTML. Relative links are not changed, because a document is served under the path of its
+ * file. `hasPicture` returns whether the file of a picture exists. In place of a missing picture its text is shown.
  */
 export function showDocument(markdown: string, hasPicture: (path: string) => boolean): ShownDocument {
   const anchorOf = anchorMaker();
@@ -129,7 +131,10 @@ export function showDocument(markdown: string, hasPicture: (path: string) => boo
   return { title: headings[0]?.text ?? "", html, headings };
 }
 
-/** Some versions of the lexer return the text of a token with entities in place of `&`, `<`, `>` and quotes. */
+/**
+ * Decodes entities: some versions of the lexer return the text of a token with entities in place of `&`, `<`, `>`
+ * and quotes.
+ */
 function decoded(text: string): string {
   return text
     .replaceAll("&lt;", "<")
@@ -139,7 +144,7 @@ function decoded(text: string): string {
     .replaceAll("&amp;", "&");
 }
 
-/** Removes the marks of Markdown from a line and keeps its text. */
+/** Removes the Markdown marks from a line and keeps the text. */
 export function plain(markdown: string): string {
   return markdown.replaceAll(/!?\[([^\]]*)\]\([^)]*\)/gu, "$1").replaceAll(/[`*]|\\(?=[<>_|])/gu, "");
 }

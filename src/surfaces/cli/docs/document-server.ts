@@ -9,8 +9,8 @@ import { documentStyle } from "./document-style.ts";
 const pictures: Readonly<Record<string, string>> = { ".png": "image/png", ".svg": "image/svg+xml" };
 
 /**
- * Serves the documents as pages that need no script: each under the path of its file, a search over all of them, and their list.
- * A path that is not the name of a document is not found.
+ * Serves the documents as pages without scripts: each document under the path of its file, a search in all
+ * documents, and a list of them. For any other path the answer is "not found".
  */
 export function documentServer(files: DocumentFiles): {
   readonly needsToken: false;
@@ -37,7 +37,7 @@ function respond({ method, url }: Request, files: DocumentFiles): Response {
   return extname(path) === ".md" ? document(path, files) : program(path, files);
 }
 
-/** The file that an address names. That of a folder is its README.md. */
+/** Returns the file that an address names. For a folder this is its README.md. */
 function fileOf(pathname: string, files: DocumentFiles): string | undefined {
   const path = readable(pathname).slice(1).replace(/\/$/u, "");
   return [path, `${path}/README.md`].find((each) => files.has(each));
@@ -82,7 +82,7 @@ function missing(pathname: string, files: DocumentFiles): Response {
 
 interface Page {
   readonly title: string;
-  /** Path of the file. Empty if the page is none. */
+  /** Path of the file. Empty if the page shows no file. */
   readonly path: string;
   readonly main: string;
   readonly headings: readonly Heading[];
@@ -90,7 +90,10 @@ interface Page {
   readonly query?: string;
 }
 
-/** The list of pages follows the text, so that a phone shows the text first. A wide window shows it at the left. */
+/**
+ * Builds a page. The list of pages stands after the text in the HTML, so that a phone shows the text first. In a
+ * wide window the list is shown at the left.
+ */
 function page({ title, path, main, headings, files, query = "" }: Page, status = 200): Response {
   const html = `<!doctype html>
 <html lang="en">

@@ -1,4 +1,4 @@
-/** The style of the documents in a browser. It follows the theme of the system. */
+/** The style sheet of the documents in a browser. It follows the light or dark theme of the system. */
 export const documentStyle = `
 :root {
   color-scheme: light dark;

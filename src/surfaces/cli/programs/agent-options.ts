@@ -3,11 +3,11 @@ import type { Command } from "commander";
 interface AgentOptionTexts {
   /** Description of `--model`. */
   readonly model: string;
-  /** Default of `--tools`, as the help shows it. */
+  /** Default of `--tools`, as text for the help. */
   readonly tools: string;
 }
 
-/** Adds the options that determine how the agents of a workspace are created: model, tools, sandbox and limits. */
+/** Adds the options that decide how the agents of a workspace are created: model, tools, sandbox and limits. */
 export function addAgentOptions(command: Command, { model, tools }: AgentOptionTexts): Command {
   return command
     .option("-m, --model <provider/id>", model)

@@ -25,7 +25,7 @@ Examples:
   $ python3 client.py                        # a program that starts reeve chat --mode rpc
   $ echo "What does this project do?" | reeve chat --plain`;
 
-/** Adds the command of the conversation in the terminal. */
+/** Adds the command for a conversation in the terminal. */
 export function addChatCommands(program: Command, terminal: Terminal, onEnd: (kind: ExitKind) => void): void {
   const chat = program.command("chat").description("talk with an agent in the terminal");
   addAgentOptions(chat, { model: "the model (default: $REEVE_MODEL)", tools: "their own, or read" });

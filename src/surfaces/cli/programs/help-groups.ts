@@ -1,6 +1,6 @@
 import { type Command, Help } from "commander";
 
-/** The commands by purpose, in the order in which `reeve --help` prints them. */
+/** The commands grouped by purpose, in the order in which `reeve --help` prints them. */
 const groups: Readonly<Record<string, readonly string[]>> = {
   "Run agents:": ["chat", "run", "eval", "sessions", "demo"],
   "Look at runs:": ["ps", "watch", "inbox", "show", "tree", "logs", "cost", "audit"],
@@ -49,7 +49,10 @@ function placeOf(command: Command): number {
   return at === -1 ? order.length : at;
 }
 
-/** Groups the commands in the help of the program by purpose. A command without a group comes last, under "Commands:". */
+/**
+ * Groups the commands in the help of the program by purpose. A command without a group is printed last, under
+ * "Commands:".
+ */
 export function groupHelp(program: Command): void {
   program.helpCommand("help [command]", "display help for command");
   const usual = new Help();

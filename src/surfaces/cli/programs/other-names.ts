@@ -1,4 +1,4 @@
-/** Commands of other tools, each with the command that does the same here. */
+/** Commands of other tools, each with the Reeve command that does the same. */
 const otherCommands: Readonly<Record<string, string>> = {
   continue: "reeve run --continue PROMPT",
   list: "reeve ps",
@@ -33,7 +33,7 @@ const otherCommands: Readonly<Record<string, string>> = {
   tokens: "reeve token list",
 };
 
-/** Options of other tools, each with what does the same here. */
+/** Options of other tools, each with the Reeve option or command that does the same. */
 const otherOptions: Readonly<Record<string, string>> = {
   "--budget": "--max-budget-usd",
   "--max-usd": "--max-budget-usd",
@@ -52,12 +52,12 @@ const otherOptions: Readonly<Record<string, string>> = {
   "--session-id": "--session",
 };
 
-/** What to use in place of a command of another tool. `undefined` if the command is not known. */
+/** Returns what to use in place of a command of another tool. `undefined` if the command is unknown. */
 export function commandInsteadOf(name: string | undefined): string | undefined {
   return name !== undefined && Object.hasOwn(otherCommands, name) ? otherCommands[name] : undefined;
 }
 
-/** What to use in place of an option of another tool, by the error that refuses the option. */
+/** Returns what to use in place of an option of another tool, found by the error message that refuses the option. */
 export function optionInsteadOf(message: string): string | undefined {
   const name = /unknown option '(--[a-z-]+)/u.exec(message)?.[1];
   return name !== undefined && Object.hasOwn(otherOptions, name) ? otherOptions[name] : undefined;

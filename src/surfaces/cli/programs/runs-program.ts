@@ -20,11 +20,11 @@ import type { UsageOptions } from "../commands/runs/show-usage.ts";
 import { defaultStore } from "../setup/default-store.ts";
 import type { Terminal } from "../terminal/terminal.ts";
 
-/** The filters of --where, as its help names them. */
+/** The filters of `--where`, as the help of the option names them. */
 const whereOption =
   "only runs that fit all these filters: user=ID, agent=NAME, tenant=ID, status=STATUS, cost>USD, cost<USD, score.NAME<VALUE, score.NAME>VALUE, score.NAME, started=DAYS, ended=DAYS, KEY=VALUE";
 
-/** What DAYS and KEY=VALUE mean, for the help of a command. */
+/** Help text that explains the filters, DAYS and KEY=VALUE. */
 const whereHelp = `Filters of --where are those of the page. DAYS: today, yesterday, 7d, 2026-11-16 or 2026-11-01..2026-11-16, in the
 time zone of this process; 2026-11-16Z is a UTC day. KEY=VALUE is a pair of the run's metadata. Several statuses
 mean any of them. Quote filters with < or >.`;
@@ -472,7 +472,7 @@ export function addRunCommands(program: Command, terminal: Terminal, onEnd: (kin
     });
 }
 
-/** Adds what an order to many runs needs: their ids, or filters. */
+/** Adds the arguments of an order to many runs: their ids, or filters. */
 function many(command: Command): Command {
   return command
     .argument("[RUN...]", runArgument)
@@ -481,7 +481,10 @@ function many(command: Command): Command {
     .option("--dry-run", "change nothing, and print the ids of the runs that the order would change");
 }
 
-/** Whether the order says first what it does. The order to a named run is given at once. */
+/**
+ * Whether the command first prints the effect of the order and asks. An order to one named run is executed
+ * immediately.
+ */
 function isForMany(runs: readonly string[], { where, yes, dryRun }: OrderManyOptions): boolean {
   return where !== undefined || runs.length === 0 || yes === true || dryRun === true;
 }

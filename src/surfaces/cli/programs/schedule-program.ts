@@ -114,7 +114,7 @@ export function addScheduleCommands(
     });
 }
 
-/** The options that say when and how the runs of a schedule start. */
+/** Adds the options that decide when and how the runs of a schedule start. */
 function timed(command: Command): Command {
   return command
     .option("--cron <expression>", 'a cron expression, such as "0 9 * * 1-5"')

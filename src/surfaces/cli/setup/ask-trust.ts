@@ -3,8 +3,8 @@ import { type Terminal, printable } from "../terminal/terminal.ts";
 import { Fault } from "../../../kernel/index.ts";
 
 /**
- * Asks whether to trust the project of a workspace, if something needs trust and a person can be asked. Without a
- * terminal nothing is asked; the files stay skipped.
+ * Asks the person whether to trust the project of a workspace, if some of its files need trust. Without a terminal
+ * no question is asked, and these files stay skipped.
  */
 export async function askTrust(
   workspace: Workspace,
@@ -23,7 +23,7 @@ export async function askTrust(
     await workspace.trust({ hash: scope.hash, acceptUnresolved: true });
 }
 
-/** One line for each part of what runs that a decision cannot cover. */
+/** Returns one line for each part of the executed code that a trust decision cannot cover. */
 export function scopeLines({ fetched, unresolved }: TrustScope): readonly string[] {
   return [
     ...fetched.map((reason) => `  not covered: ${printable(reason)}`),
@@ -47,7 +47,7 @@ export async function isConfirmed(
   return /^y(?:es)?$/iu.test(answer?.trim() ?? "");
 }
 
-/** One line for each part of the project that needs trust. */
+/** Returns one line for each part of the project that needs trust. */
 export function guardedLines({ notices, guarded }: Workspace): readonly string[] {
   return guarded.map((path) => {
     const notice = notices.find((each) => each.path === path);

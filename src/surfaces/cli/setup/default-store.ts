@@ -1,2 +1,5 @@
-/** The store of a folder. In a module of its own, because the help of commands shows it and loads no store. */
+/**
+ * The default store of a folder. This is a separate module, because the help of commands shows the address and must
+ * not load the store.
+ */
 export const defaultStore = "sqlite:.reeve/reeve.db";

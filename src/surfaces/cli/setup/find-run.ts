@@ -1,11 +1,13 @@
 import { Fault, parseRunId, type RunId, type RunSummary, type Store } from "../../../kernel/index.ts";
 import { printable } from "../terminal/terminal.ts";
 
-/** Number of candidates that the error for an ambiguous prefix lists. */
+/** Maximum number of candidates that the error for an ambiguous prefix lists. */
 const shownCandidates = 5;
 
 /**
- * Returns the id of the run that a person means: its whole id, or a prefix that only one run of the store has. A whole id costs one lookup, a prefix reads the list of all runs. `address` is that of the store, for the error.
+ * Returns the id of the run that a person means by a text: the whole id, or a prefix with which only one run of the
+ * store begins. A whole id takes one lookup, a prefix reads the list of all runs. `address` is the address of the
+ * store, for the error message.
  */
 export async function findRunId({ journal }: Store, text: string, address: string): Promise<RunId> {
   const wanted = parseRunId(text);
@@ -19,7 +21,10 @@ export async function findRunId({ journal }: Store, text: string, address: strin
   );
 }
 
-/** The only id that a text matches. Throws `not_found` with `absence` if there is none, and `invalid_argument` if there are several. */
+/**
+ * Returns the only id that a text matches. Throws `not_found` with the text `absence` if no id matches, and
+ * `invalid_argument` if several match.
+ */
 export function onlyMatch<Id extends string>(found: readonly Id[], text: string, absence: string): Id {
   const [only, ...others] = found;
   if (only === undefined) throw new Fault("not_found", absence);

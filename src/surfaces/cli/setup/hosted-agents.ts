@@ -14,20 +14,21 @@ import { defaultAgentName, inFolder, runResolver, type RunResolverOptions } from
 import type { RunSettings } from "./run-settings.ts";
 import { agentSettings, ignoredOptions } from "./run-workspace.ts";
 
-/** An agent of the workspace that this process hosts, or would host if it could be used. */
+/** An agent of the workspace that this process hosts, or that it would host if the agent could be created. */
 export interface HostedFacts extends AgentInfo {
   /** Settings of its runs. */
   readonly settings: RunSettings;
-  /** Whether the agent can be used. Making another one throws the reason. */
+  /** Whether the agent can be created. If not, the attempt to create it throws the reason. */
   readonly isUsable: boolean;
-  /** What callers with the scope `run` may change in its runs. Absent if nothing. */
+  /** The settings that callers with the scope `run` may change in the agent's runs. Absent if they may change none. */
   readonly allowedChanges?: AllowedChanges;
 }
 
 /**
- * Finds the agents that a server or worker of the workspace hosts: those with a model, as far as `reeve.config.ts` lists
- * them, or the one that `--agent` names. Agents in code are loaded. Prints why others cannot be used; an error of the agent
- * that `--agent` names is thrown. Without a worker the runs are executed elsewhere, so what this machine lacks does not matter.
+ * Finds the agents that a server or worker of the workspace hosts: the agents with a model that `reeve.config.ts`
+ * lists, or the agent that `--agent` names. Agents in code are loaded. For an agent that cannot be used, the reason
+ * is printed; for the agent that `--agent` names, it is thrown. Without a worker the runs are executed on other
+ * machines, so missing parts of this machine do not matter.
  */
 export async function hostableAgents(
   workspace: Workspace,
@@ -74,19 +75,22 @@ export async function hostableAgents(
   return agents;
 }
 
-/** The agents of the workspace that `--agent`, or else `reeve.config.ts`, lets a server host. */
+/**
+ * Returns the agents of the workspace that the server may host: the agent that `--agent` names, or else those that
+ * `reeve.config.ts` lists.
+ */
 function servedBy(workspace: Workspace, { agent: chosen }: RunSettings): readonly WorkspaceAgent[] {
   const names = chosen === undefined ? workspace.config.server?.agents : [chosen];
   const all = workspace.agents();
   return names === undefined ? all : all.filter(({ name }) => names.includes(name));
 }
 
-/** Whether an agent has no model. An agent in code has its own, which the workspace does not know. */
+/** Whether an agent has no model. An agent in code has its own model, which the workspace does not know. */
 function lacksModel({ model, tools }: WorkspaceAgent): boolean {
   return model === undefined && tools !== undefined;
 }
 
-/** Throws if the agent cannot be made because of an agent below it. */
+/** Throws if the agent cannot be created because one of the agents below it cannot be created. */
 function requireTeam(
   workspace: Workspace,
   { subAgents = [] }: WorkspaceAgent,
@@ -133,14 +137,17 @@ async function factsOf(
   };
 }
 
-/** An agent as the files describe it. Of an agent in code they have only the name. */
+/** Returns the description of an agent from its files. For an agent in code, the files contain only the name. */
 function described(workspace: Workspace, agent: WorkspaceAgent): AgentInfo {
   const canRead = agent.tools?.some((tool) => tool !== "none") === true;
   const skills = canRead ? workspace.skills.filter(({ hidden = false }) => !hidden) : [];
   return servedInfo({ ...agent, skills: skills.map(({ name }) => name) });
 }
 
-/** The settings of one of these agents, as the files say that the workspace has read last. `undefined` if it is not hosted. */
+/**
+ * Returns the settings of a hosted agent, from the files as the workspace last read them. `undefined` if the agent
+ * is not hosted.
+ */
 export async function currentSettings(
   workspace: Workspace,
   flags: RunSettings,
@@ -155,19 +162,23 @@ export async function currentSettings(
 }
 
 interface HostedResolverOptions {
-  /** The settings that the flags of the command determine. */
+  /** The settings that are given by command-line flags. */
   readonly flags: RunSettings;
   readonly onOpen: (workspace: Workspace) => void;
   /** Called once for each run that this process does not execute. */
   readonly onLeave: (runId: string, reason: string) => void;
-  /** Which runs of this folder are executed. Others are left to other processes without a word. Default: all. */
+  /**
+   * Decides which runs of this folder are executed. Other runs are silently left to other processes. Default: all
+   * runs.
+   */
   readonly takes?: (run: RunRecord) => boolean;
 }
 
 /**
- * Registers resolvers that make the agents of the runs of this folder, whichever process started them. The hosted ones also
- * execute the runs of schedules, with the settings of the files at that time. Call the returned function after a reload, so
- * that the runs of new agents are executed, too, and with `true` when `takes` has changed its mind.
+ * Registers resolvers that create the agents for the runs of this folder, regardless of the process that started
+ * the runs. Hosted agents also execute the runs of schedules, with the settings that the files contain at that
+ * time. Call the returned function after a reload, so that the runs of new agents are also executed. Call it with
+ * `true` when `takes` may return other results than before.
  */
 export function hostRuns(
   runtime: Pick<Runtime, "register" | "list">,
@@ -205,7 +216,10 @@ export function hostRuns(
   return registerNew;
 }
 
-/** Makes the agent of a run. Leaves the run to other workers if this machine lacks something that the agent needs. */
+/**
+ * Creates the agent of a run. If this machine lacks something that the agent needs, the run is left to other
+ * workers.
+ */
 async function whereComplete(
   resolver: AgentResolver,
   run: RunRecord,
@@ -221,8 +235,9 @@ async function whereComplete(
 }
 
 /**
- * Why a run is left alone whose stored settings need trust: they name an address that would receive the user's key, or a
- * weaker sandbox. `undefined` if they name nothing of the kind. Such a run is left to `reeve run --resume`.
+ * Returns why a run is not executed here. Its stored settings need trust, because they name an address that would
+ * receive the user's key, or a weaker sandbox. `undefined` if they name neither. A run that is not executed waits
+ * for `reeve run --resume`.
  */
 export function whyLeftAlone(
   { baseUrl, sandbox }: Pick<RunSettings, "baseUrl" | "sandbox">,

@@ -5,8 +5,9 @@ import type { Terminal } from "../terminal/terminal.ts";
 import { withStore, type StoreOptions } from "./stored-runs.ts";
 
 /**
- * An engine that executes no run and sends no wake-ups, for a process that only serves or changes runs. The workers of the store notice
- * what it writes, whatever their engine: runs that it submits stay pending until one of them executes them.
+ * An engine that executes no run and sends no wake-ups, for a process that only serves or changes runs. The workers
+ * of the store notice the changes of this process, regardless of their engine. A run that this process submits
+ * stays pending until a worker executes it.
  */
 export const idleEngine: EngineFactory = () => ({
   kind: null,
@@ -16,7 +17,7 @@ export const idleEngine: EngineFactory = () => ({
   stop: async () => undefined,
 });
 
-/** Opens a store with a runtime that executes no run, for a command that reads or changes what is stored. */
+/** Opens a store with a runtime that executes no runs, for a command that only reads or changes stored data. */
 export function withRuns(
   options: StoreOptions,
   terminal: Terminal,

@@ -6,8 +6,8 @@ import type { OpenParts } from "./open-parts.ts";
 import { noticeLines } from "./run-workspace.ts";
 
 /**
- * The workspaces of a command that runs for a long time: that of its folder, and those of the runs that it executes. SIGHUP
- * and `ctx.reload()` of an extension read the files of all of them again.
+ * The workspaces of a command that runs for a long time: the workspace of its folder, and those of the runs that it
+ * executes. SIGHUP, and `ctx.reload()` of an extension, read the files of all these workspaces again.
  */
 export class LiveWorkspaces {
   readonly #open: OpenParts;
@@ -16,7 +16,10 @@ export class LiveWorkspaces {
   #whenReloaded: () => Promise<void> = async () => undefined;
   #reloading: Promise<void> = Promise.resolve();
 
-  /** `onHangup`: whether SIGHUP reads the files again. A command at a terminal ends with it instead. Default: `true`. */
+  /**
+   * `onHangup`: whether SIGHUP reads the files again. If `false`, SIGHUP ends the command, as usual at a terminal.
+   * Default: `true`.
+   */
   constructor(open: OpenParts, terminal: Terminal, { onHangup: isReread = true } = {}) {
     this.#open = open;
     this.#terminal = terminal;
@@ -30,20 +33,21 @@ export class LiveWorkspaces {
     open.add({ close: async () => void process.off("SIGHUP", onHangup) });
   }
 
-  /** Keeps a workspace, which is closed with the command. */
+  /** Adds a workspace. It is closed when the command ends. */
   add(workspace: Workspace): Workspace {
     this.#all.push(this.#open.add(workspace));
     return workspace;
   }
 
-  /** Calls back after each reload, before `reload` resolves. */
+  /** Registers a callback that is called after each reload, before `reload` resolves. */
   whenReloaded(callback: () => Promise<void>): void {
     this.#whenReloaded = callback;
   }
 
   /**
-   * Reads the files of all workspaces again, and prints what they have to say about them. A workspace with an invalid file
-   * keeps its state; the first such error is thrown after the others have been read. Concurrent calls run one after another.
+   * Reads the files of all workspaces again, and prints the notices about them. A workspace with an invalid file
+   * keeps its state; the first such error is thrown after the other workspaces have been read. Concurrent calls run
+   * one after another.
    */
   reload(): Promise<void> {
     const next = this.#reloading.then(() => this.#reload());
@@ -68,7 +72,10 @@ export class LiveWorkspaces {
   }
 }
 
-/** What a command shows of extensions outside of runs. `reload` reads the files of its workspaces again. */
+/**
+ * Returns the functions with which a command shows output of extensions outside of runs. `reload` reads the files
+ * of the command's workspaces again.
+ */
 export function extensionSurface(
   terminal: Pick<Terminal, "say">,
   reload: () => Promise<void>,

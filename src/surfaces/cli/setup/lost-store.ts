@@ -1,6 +1,6 @@
 import type { Fault } from "../../../kernel/index.ts";
 
-/** Ends a command that executes runs if its runtime reports that the store is lost. */
+/** Ends a command that executes runs when its runtime reports that the store is lost. */
 export class LostStore {
   readonly #lost = Promise.withResolvers<never>();
 
@@ -14,7 +14,7 @@ export class LostStore {
     if (fault.code === "store_lost") this.#lost.reject(fault);
   }
 
-  /** Resolves with the event that ends the command. Rejects with `store_lost` if that is earlier. */
+  /** Resolves together with `end`, which ends the command. Rejects with `store_lost` if the store is lost before. */
   before(end: Promise<void>): Promise<void> {
     return Promise.race([end, this.#lost.promise]);
   }

@@ -6,8 +6,9 @@ import { defaultAgentName } from "./run-agent.ts";
 import type { RunSettings } from "./run-settings.ts";
 
 /**
- * Says which tools of these agents the machine cannot offer, and if their shell commands run without a sandbox. Returns the
- * missing tools. No agent is refused here: one that names such a tool is refused when it is made.
+ * Prints which tools of these agents the machine cannot offer, and whether their shell commands run without a
+ * sandbox. Returns the missing tools. Agents are not refused here: an agent that names a missing tool is refused
+ * when it is created.
  */
 export async function reportTools(
   workspace: Workspace,
@@ -24,8 +25,9 @@ export async function reportTools(
 }
 
 /**
- * Says the same about the agent of one run that a person starts or resumes, before the run begins. Throws
- * `dependency_missing` if the agent names a missing tool, or if the shell is missing and `needsShell` says who asked for it.
+ * Does the same as `reportTools` for the agent of one run that a person starts or resumes, before the run begins.
+ * Throws `dependency_missing` if the agent names a missing tool, or if the shell is missing and `needsShell` names
+ * the part that requires it.
  */
 export async function requireTools(
   workspace: Workspace,
@@ -49,7 +51,10 @@ function describe({ tool, problem, without, refused }: MissingTool): string {
   return `this machine cannot offer the tool ${tool}: ${problem}.${absent}${named}`;
 }
 
-/** How shell commands of the agents lose their sandbox, as the end of a sentence. `undefined` if they have one or are refused. */
+/**
+ * Returns why shell commands of the agents have no sandbox, as the end of a sentence. `undefined` if they run in a
+ * sandbox or are refused.
+ */
 async function withoutSandbox(
   workspace: Workspace,
   agents: readonly string[],

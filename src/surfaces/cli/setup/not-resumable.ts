@@ -1,9 +1,9 @@
 import { Fault, type RunSummary } from "../../../kernel/index.ts";
 
-/** Ends after which a run has nothing left to repeat; its session can be continued. */
+/** Statuses after which a run cannot be resumed, because there is nothing to repeat. Its session can be continued. */
 export const notResumable: readonly string[] = ["max_turns", "max_output", "guardrail_tripped"];
 
-/** The error for a run that cannot be resumed. */
+/** Returns the error for a run that cannot be resumed. */
 export function notResumed({ runId, sessionId, status }: RunSummary): Fault {
   const advice =
     sessionId === undefined

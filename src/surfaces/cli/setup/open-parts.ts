@@ -1,4 +1,7 @@
-/** What a command has opened. It is closed in reverse order. Node 22 has no `AsyncDisposableStack`. */
+/**
+ * The resources that a command has opened. They are closed in reverse order. (Node 22 has no
+ * `AsyncDisposableStack`.)
+ */
 export class OpenParts {
   readonly #closers: (() => PromiseLike<void>)[] = [];
 
@@ -8,7 +11,10 @@ export class OpenParts {
     return part;
   }
 
-  /** Closes all parts. If one cannot be closed, the others are closed as well, and the first error is thrown. */
+  /**
+   * Closes all resources. If one cannot be closed, the others are closed nevertheless, and the first error is
+   * thrown.
+   */
   async close(): Promise<void> {
     const problems: unknown[] = [];
     for (const close of this.#closers.toReversed()) {

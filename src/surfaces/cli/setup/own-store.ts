@@ -8,16 +8,19 @@ import { isBelow, makeFolder, StoreList } from "../../../workspace/files/index.t
 import { defaultStore } from "./default-store.ts";
 
 export interface OwnStoreOptions {
-  /** Whether a store that others created is opened, too, for a command that executes no run. Default: `false`. */
+  /**
+   * Whether a store that others created is also opened. Only commands that execute no runs may set this. Default:
+   * `false`.
+   */
   readonly allowForeign?: boolean;
   /**
-   * Whether a store that is a link out of its folder is refused. Default: whether the address is the default one, which is
-   * that of the current folder.
+   * Whether a store is refused if it is a link to a place outside of its folder. Default: `true` for the default
+   * address, which is in the current folder.
    */
   readonly refusesLinks?: boolean;
-  /** Receives a text for the person. Default: a warning of the process. */
+  /** Receives a warning for the person. Default: the warning is emitted as a process warning. */
   readonly onWarning?: (text: string) => void;
-  /** Milliseconds after which changes of other processes are noticed. Default: that of the store. */
+  /** Milliseconds after which changes by other processes are noticed. Default: the default of the store. */
   readonly watchEveryMs?: number;
 }
 
@@ -51,7 +54,10 @@ export async function openOwnStore(address: string, options: OwnStoreOptions = {
   }
 }
 
-/** Why the runs of an existing store are not executed. `undefined` if the store belongs to the user, or is no file. */
+/**
+ * Returns why the runs of an existing store are not executed. `undefined` if the store belongs to the user, or is
+ * not a file.
+ */
 export async function whyForeign(address: string): Promise<string | undefined> {
   const path = pathOf(address);
   if (path === undefined || isNew(path)) return undefined;
@@ -63,14 +69,17 @@ export async function whyForeign(address: string): Promise<string | undefined> {
   }
 }
 
-/** Accepts a store that others created. It gets a new id, so that a copy differs from its original. */
+/**
+ * Accepts a store that others created. The store gets a new id, so that a copy has a different id than its
+ * original.
+ */
 export async function acceptStore(address: string): Promise<void> {
   const path = pathOf(address);
   if (path === undefined) return;
   await identifyAt(path, await storeList().add(realpathSync(path)));
 }
 
-/** Forgets that a store belongs to the user. Returns whether it did. */
+/** Removes a store from the user's own stores. Returns whether it was one of them. */
 export async function disownStore(address: string): Promise<boolean> {
   const path = pathOf(address);
   if (path === undefined || isNew(path)) return false;
@@ -89,7 +98,7 @@ function storeList(): StoreList {
   return new StoreList(reeveHome());
 }
 
-/** The file of a store. `undefined` for a store that is not a file. */
+/** Returns the file path of a store. `undefined` for a store that is not a file. */
 function pathOf(address: string): string | undefined {
   const path = sqlitePath(address);
   return path === undefined || path === ":memory:" ? undefined : resolve(path);
@@ -100,8 +109,8 @@ function isNew(path: string): boolean {
 }
 
 /**
- * Creates a store with an id. The id is listed before the file gets its name, and the file has its id by then: a process
- * that dies at any moment leaves no store that the next command would refuse.
+ * Creates a store with an id. The id is written into the file and into the user's list before the file gets its
+ * final name. Therefore a crash at any moment leaves no store that the next command would refuse.
  */
 async function createStore(path: string, onWarning: (text: string) => void): Promise<void> {
   await makeFolder(dirname(path)).catch((error: unknown) => {
@@ -125,7 +134,10 @@ async function createStore(path: string, onWarning: (text: string) => void): Pro
   }
 }
 
-/** Refuses files of SQLite without their store. SQLite would apply the changes that they contain to the new store. */
+/**
+ * Throws if files of SQLite exist without their store, because SQLite would apply the changes in these files to the
+ * new store.
+ */
 function refuseLeftovers(path: string): void {
   const found = ["-wal", "-journal"].map((ending) => path + ending).find((each) => existsSync(each));
   if (found !== undefined)
@@ -135,7 +147,7 @@ function refuseLeftovers(path: string): void {
     );
 }
 
-/** Gives a new store its name. Throws `EEXIST` if another process was faster. */
+/** Renames a new store to its final name. Throws `EEXIST` if another process was faster. */
 function giveName(temporary: string, path: string): void {
   try {
     linkSync(temporary, path);
@@ -146,7 +158,10 @@ function giveName(temporary: string, path: string): void {
   }
 }
 
-/** Writes the id into a store. With `absent`, only if the store has none; another id stays, and this one has no effect. */
+/**
+ * Writes the id into a store. If `expected` is `absent`, the id is written only if the store has none; an existing
+ * id is kept.
+ */
 async function identifyAt(path: string, id: string | undefined, expected?: "absent"): Promise<void> {
   const store = await openStore(`sqlite:${path}`);
   try {
@@ -161,7 +176,10 @@ async function identifyAt(path: string, id: string | undefined, expected?: "abse
   }
 }
 
-/** Lists a new store. A home folder that cannot be written does not prevent the run: CI systems may have one. */
+/**
+ * Adds a new store to the user's list. If the home folder cannot be written, as on some CI systems, the run
+ * continues nevertheless.
+ */
 async function listed(
   list: StoreList,
   path: string,
@@ -206,7 +224,7 @@ async function idAt(path: string): Promise<unknown> {
   }
 }
 
-/** Refuses a store whose folder, or a folder above it, is a file. */
+/** Throws if the folder of a store, or a folder above it, is actually a file. */
 function refuseFileAsFolder(path: string): void {
   let folder = dirname(path);
   while (!existsSync(folder) && folder !== dirname(folder)) folder = dirname(folder);
@@ -217,7 +235,7 @@ function refuseFileAsFolder(path: string): void {
   );
 }
 
-/** Refuses the store of a folder if it is a link to another place, such as the store of another project of the user. */
+/** Throws if the store of a folder is a link to another place, such as the store of another project of the user. */
 export function refuseLink(path: string): void {
   const folder = dirname(path);
   const links = [folder, path].filter((each) => lstatSync(each, { throwIfNoEntry: false })?.isSymbolicLink());
@@ -229,7 +247,10 @@ export function refuseLink(path: string): void {
       );
 }
 
-/** The target of a link. The root of the file system if it has none, so that it is outside every folder. */
+/**
+ * Returns the target of a link. For a link without a target, returns the root of the file system, which is outside
+ * of every folder.
+ */
 function targetOf(link: string): string {
   try {
     return realpathSync(link);

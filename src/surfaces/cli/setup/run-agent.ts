@@ -21,9 +21,9 @@ import { findSettings, type RunSettings } from "./run-settings.ts";
 
 export const defaultAgentName = "assistant";
 
-/** Who decides about calls that need approval. */
+/** The person or option that decides about calls that need approval. */
 interface Decider {
-  /** Every call is approved in advance. Default: `false`, so that a person is asked. */
+  /** Whether every call is approved in advance. Default: `false`, so that a person is asked. */
   readonly yes?: boolean;
 }
 
@@ -55,30 +55,39 @@ export function openRunWorkspace(
 }
 
 /**
- * The agent of one session. Its id contains the session, so a process that hosts it executes only the runs of this
- * session and not those that others left in the file.
+ * Creates the agent of one session. The agent's id contains the session, so that a process that hosts it executes
+ * only the runs of this session, and no unfinished runs of other processes in the same store.
  */
 export function runAgent(workspace: Workspace, settings: RunSettings, sessionId: SessionId): Promise<Agent> {
   return agentWithKey(workspace, settings, sessionId.replaceAll("/", ":"));
 }
 
 export interface RunResolverOptions extends Decider {
-  /** Name of the agent whose runs are taken. Default: `assistant`. */
+  /** Name of the agent whose runs are executed. Default: `assistant`. */
   readonly name?: string;
-  /** Whether this process executes a run of `reeve run`. Other runs are left to other processes. */
+  /**
+   * Returns whether this process executes a run of `reeve run`. A run that is not accepted is left to other
+   * processes.
+   */
   readonly accepts: (run: RunRecord, settings: RunSettings) => boolean;
-  /** Returns the settings of runs that name the agent without a session and store no settings, such as those of a schedule. */
+  /**
+   * Returns the settings for runs that name the agent without a session and store no settings, such as runs of a
+   * schedule.
+   */
   readonly settings?: () => Promise<RunSettings | undefined>;
-  /** Where the settings of a review or a compaction are found that an earlier version stored without them. If absent, it is left alone. */
+  /**
+   * Used to find the settings of reviews and compactions that an earlier version stored without settings. If
+   * absent, such a run is not executed.
+   */
   readonly runs?: Pick<Runtime, "list">;
   /** Receives each workspace that is opened for an agent, so that the caller can close it. */
   readonly onOpen?: (workspace: Workspace) => void;
 }
 
 /**
- * Makes the agents of runs that `reeve run` has started from what is stored with each run, so that any process can execute
- * them. The one way by which a run of the command line is resumed. With `settings` also makes the agent of runs that
- * schedules and other programs start.
+ * Returns a resolver that creates the agents of runs of `reeve run` from the data that are stored with each run, so
+ * that any process can execute them. The command line resumes runs only in this way. With `settings`, the resolver
+ * also creates the agent for runs that schedules and other programs start.
  */
 export function runResolver({
   name = defaultAgentName,
@@ -115,8 +124,9 @@ export function runResolver({
 }
 
 /**
- * The settings that are stored with a run. Earlier versions stored no settings with reviews and compactions. These
- * runs use the settings of the newest invocation of their agent, whose id contains the session.
+ * Returns the settings that are stored with a run. Earlier versions stored no settings with reviews and
+ * compactions. For these runs, the settings of the newest invocation of their agent are used; the agent's id
+ * contains the session.
  */
 async function storedSettings(
   { agentId, kind, metadata }: RunRecord,
@@ -129,8 +139,9 @@ async function storedSettings(
 }
 
 /**
- * Fault of a run whose project was trusted when it started and is not trusted as it is now. Without what needs trust, its
- * replay would differ from its journal, and the run would fail although a decision about trust is all that it lacks.
+ * Returns the fault for a run whose project was trusted when the run started, but is no longer trusted in its
+ * present state. Without the parts that need trust, the replay would differ from the journal, and the run would
+ * fail although only a decision about trust is missing.
  */
 function lostTrust({ runId }: RunRecord, { places, changed }: Workspace): Fault {
   return new Fault(
@@ -139,7 +150,7 @@ function lostTrust({ runId }: RunRecord, { places, changed }: Workspace): Fault 
   );
 }
 
-/** Accepts the runs whose tools work in this folder or below it, for a worker of the folder. */
+/** Accepts the runs whose tools work in this folder or below it. Used by a worker of the folder. */
 export function inFolder(folder: string): RunResolverOptions["accepts"] {
   return (_run, { root }) => {
     const path = relative(resolve(folder), resolve(root));

@@ -2,7 +2,7 @@ import { Fault, type RunQuery } from "../../../kernel/index.ts";
 import { dayRange, filterWord, scoreRange, type WordFilter } from "../../view/run-words.ts";
 import { printable } from "../terminal/terminal.ts";
 
-/** The query for the filters of --where. Throws `invalid_argument` for another word. */
+/** Returns the query for the filters of `--where`. Throws `invalid_argument` for an unknown filter. */
 export function whereQuery(words: readonly string[], now = Date.now()): RunQuery {
   const filters = words.map(readFilter);
   const only = (name: WordFilter["name"]): string | undefined => {

@@ -9,10 +9,10 @@ export type ToolSet = (typeof toolSets)[number];
  * agent.
  */
 export interface RunSettings {
-  /** The model as `provider/id`. If absent, that of the agent. */
+  /** The model as `provider/id`. If absent, the agent's model. */
   readonly model?: string;
   readonly baseUrl?: string;
-  /** The set of tools. If absent, the agent's own tools, or those of the workspace. */
+  /** The set of tools. If absent, the agent's tools, or those of the workspace. */
   readonly tools?: ToolSet;
   /** The folder that the tools may use. */
   readonly root: string;
@@ -37,8 +37,8 @@ export function toMetadata(settings: RunSettings): JsonObject {
 }
 
 /**
- * Returns the settings of a run, or `undefined` if the metadata holds none. Any program may store any metadata, so the
- * values are checked.
+ * Returns the settings of a run, or `undefined` if its metadata contain none. The values are checked, because any
+ * program can store any metadata.
  */
 export function findSettings(metadata: JsonObject): RunSettings | undefined {
   const settings = metadata[key];
@@ -58,14 +58,14 @@ function isSettings({ tools, root, maxTurns, isTrusted, ...texts }: JsonObject):
 
 const optionalTexts = ["model", "baseUrl", "sandbox", "instructions", "agent", "folder", "profile"] as const;
 
-/** Like `findSettings`. Throws `invalid_argument` if there are none. */
+/** Like `findSettings`, but throws `invalid_argument` if the metadata contain no settings. */
 export function fromMetadata(metadata: JsonObject, runId: string): RunSettings {
   const settings = findSettings(metadata);
   if (settings !== undefined) return settings;
   throw notStartedHere(runId);
 }
 
-/** Fault of resuming a run whose agent the command line cannot make. */
+/** Returns the fault for an attempt to resume a run whose agent the command line cannot create. */
 export function notStartedHere(runId: string): Fault {
   return new Fault(
     "invalid_argument",

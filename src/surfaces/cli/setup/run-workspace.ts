@@ -7,8 +7,8 @@ import { defaultAgentName, openRunWorkspace, type RunWorkspaceOptions } from "./
 import { toolSets, type RunSettings, type ToolSet } from "./run-settings.ts";
 
 /**
- * Opens the workspace of a command. For a project that does not run without its guardrails, because it has changed since it
- * was trusted, asks the person about the change first. Without a terminal, and without consent, that is a fault.
+ * Opens the workspace of a command. If the project has changed since it was trusted, and its guardrails must not be
+ * left out, the person is first asked about the change. Without a terminal or without consent, a fault is thrown.
  */
 export async function openAskedWorkspace(
   settings: RunSettings,
@@ -28,8 +28,8 @@ export async function openAskedWorkspace(
 }
 
 /**
- * Asks about trust if a person can be asked, and returns the settings of a run with what the workspace determines, so
- * that another process can resume the run with the same model and tools.
+ * Asks about trust if a person can be asked, and returns the settings of a run, completed with the settings of the
+ * workspace, so that another process can resume the run with the same model and tools.
  */
 export async function completeSettings(
   workspace: Workspace,
@@ -44,7 +44,10 @@ export async function completeSettings(
   return settings;
 }
 
-/** Returns the settings of an agent's runs, with what the workspace determines. Throws if the agent cannot be made. */
+/**
+ * Returns the settings of an agent's runs, completed with the settings of the workspace. Throws if the agent cannot
+ * be created.
+ */
 export async function agentSettings(workspace: Workspace, flags: RunSettings): Promise<RunSettings> {
   const name = flags.agent ?? workspace.settings.defaultAgent;
   const agent = workspace.agents().find((each) => each.name === (name ?? "assistant"));
@@ -67,7 +70,7 @@ export async function agentSettings(workspace: Workspace, flags: RunSettings): P
   };
 }
 
-/** Options that an agent in code does not follow, because it has its own model, tools and limits. */
+/** Options that have no effect for an agent in code, because its code defines model, tools and limits. */
 const ignoredInCode = {
   model: "--model",
   baseUrl: "--base-url",
@@ -76,10 +79,13 @@ const ignoredInCode = {
   maxTurns: "--max-turns",
 } as const satisfies { readonly [Name in keyof RunSettings]?: string };
 
-/** Options that a hired agent does not follow, because its program has its own tools. */
+/** Options that have no effect for a hired agent, because its program has its own tools. */
 const ignoredByHired = ["baseUrl", "tools", "maxTurns"] as const satisfies (keyof typeof ignoredInCode)[];
 
-/** Says which options of a command an agent in code, or a hired one, would ignore. `undefined` if there are none. */
+/**
+ * Returns a sentence about the given options that have no effect for an agent in code, or for a hired agent.
+ * `undefined` if all options have an effect.
+ */
 export function ignoredOptions(
   { name, path = "", tools, harness }: WorkspaceAgent,
   flags: RunSettings,
@@ -95,18 +101,18 @@ export function ignoredOptions(
   return `${given.join(" and ")} cannot change agent ${name} of ${path}, which has its model, tools and limits in its code`;
 }
 
-/** The options of a runtime that the files of a workspace set. `reeve.config.ts` takes precedence over settings. */
+/** Returns the runtime options that the files of a workspace set. `reeve.config.ts` takes precedence over settings. */
 export function runtimeOptions({ config, settings }: Workspace): Omit<RuntimeOptions, "store"> {
   const { unknownPrice } = settings;
   return { ...(unknownPrice !== undefined && { unknownPrice }), ...config.runtime };
 }
 
-/** Prints what the workspace has to say about its files. */
+/** Prints the notices of a workspace about its files. */
 export function reportNotices(workspace: Pick<Workspace, "notices">, terminal: Terminal): void {
   for (const line of noticeLines(workspace)) terminal.say(line);
 }
 
-/** What the workspace has to say about its files, one line for each notice. */
+/** Returns the notices of a workspace about its files, one line for each. */
 export function noticeLines({ notices }: Pick<Workspace, "notices">): readonly string[] {
   return notices.map(
     ({ kind, path, message }) => `reeve: ${kind}: ${printable(path)}: ${printable(message)}`,

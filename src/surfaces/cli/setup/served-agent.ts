@@ -11,7 +11,10 @@ import { currentSettings, type HostedFacts } from "./hosted-agents.ts";
 import { runAgent } from "./run-agent.ts";
 import { toMetadata, type RunSettings } from "./run-settings.ts";
 
-/** An agent of the workspace, for callers of the server. Each session has its own instance, with the files as they are then. */
+/**
+ * Returns an agent of the workspace that callers of the server can start. Each session gets its own instance,
+ * created from the current files.
+ */
 export function servedAgent(
   workspace: Workspace,
   { name, settings: hosted, isUsable, description, model, maxCostUsd, inputSchema, ...lists }: HostedFacts,
@@ -62,7 +65,7 @@ export function servedAgent(
   };
 }
 
-/** The Markdown file of an agent, for callers who change its instructions. */
+/** Gives access to the Markdown file of an agent, for callers who change its instructions. */
 function promptFile(workspace: Workspace, name: string, onSaved: () => Promise<void>): PromptFile {
   const shown = ({ path, ...text }: PromptText): PromptText => ({
     ...text,

@@ -6,7 +6,7 @@ import { toolSets, type RunSettings, type ToolSet } from "./run-settings.ts";
 
 const sandboxModes: readonly SandboxMode[] = ["enforce", "warn", "off"];
 
-/** The options of agents, as the command line passes them: texts. */
+/** The options for agents, as texts from the command line. */
 export interface SettingsOptions {
   readonly model?: string;
   readonly baseUrl?: string;
@@ -46,7 +46,7 @@ export function settingsOf(options: SettingsOptions): RunSettings {
   };
 }
 
-/** The number of an option. `undefined` if the option is absent. */
+/** Returns the numeric value of an option, or `undefined` if the option is absent. */
 export function numberOf(
   option: string,
   text: string | undefined,

@@ -4,7 +4,7 @@ import type { Terminal } from "../terminal/terminal.ts";
 
 export interface StoreOptions {
   readonly store: string;
-  /** The name of the environment variable that holds the audit key. */
+  /** Name of the environment variable that contains the audit key. */
   readonly keyEnv?: string;
 }
 
@@ -25,7 +25,7 @@ export async function withStore<Result>(
   }
 }
 
-/** The ids of all runs of the store, oldest first. */
+/** Returns the ids of all runs of the store, oldest first. */
 export async function allRuns({ journal }: Store): Promise<readonly RunId[]> {
   const found: RunId[] = [];
   let after: string | null = null;
@@ -37,7 +37,7 @@ export async function allRuns({ journal }: Store): Promise<readonly RunId[]> {
   return found.toReversed();
 }
 
-/** Refuses a store that does not exist, because opening it would create the file. */
+/** Throws if a store does not exist, because to open it would create the file. */
 export function refuseAbsent(address: string): void {
   if (address === "memory:") {
     throw new Fault(
@@ -50,8 +50,8 @@ export function refuseAbsent(address: string): void {
 }
 
 /**
- * Reads the audit key from an environment variable. It is not an argument, because every user of the machine can list
- * arguments.
+ * Reads the audit key from an environment variable. The key is not an argument, because every user of the machine
+ * can see the arguments of a process.
  */
 function keyIn(name: string, { env }: Terminal): string {
   const key = env[name];

@@ -10,20 +10,21 @@ const explanation = [
   "    Ctrl-C cancels; Ctrl-D leaves the request open for reeve approve.",
 ];
 
-/** Whether a person can decide about a request. The result of a client-side tool comes from a program. */
+/** Whether a person can decide about a request. The result of a client-side tool is sent by a program. */
 export function isForPerson({ kind }: ApprovalRequest): boolean {
   return kind !== "client_tool";
 }
 
-/** Whether an approval without an answer is refused: a choice or a text is asked. */
+/** Whether a plain approval is not sufficient, because the request asks for a choice or a text. */
 export function needsAnswer({ kind }: ApprovalRequest): boolean {
   return kind === "select" || kind === "input";
 }
 
 /**
- * Asks a person for a decision until the answer is one. Only `n` denies: an empty or unknown answer asks again. Resolves
- * to `undefined` if there is no terminal, if the person leaves without an answer, or if a program must answer. `isShown` says that the call is on
- * the screen already; `signal` withdraws the question.
+ * Asks a person repeatedly until the answer is a valid decision. Only `n` denies; after an empty or unknown answer
+ * the question is repeated. Resolves to `undefined` if there is no terminal, if the person leaves without an
+ * answer, or if a program must answer. `isShown` means that the call is already on the screen; `signal` withdraws
+ * the question.
  */
 export async function askDecision(
   request: ApprovalRequest,
@@ -63,15 +64,15 @@ export async function askDecision(
   }
 }
 
-/** What the person is asked: for a top-up its amount, otherwise the reason. */
+/** Returns the text of the question: for a top-up its amount, otherwise the reason. */
 function askedText({ kind, input, reason }: ApprovalRequest): string {
   const message = kind === "top_up" ? readProperty(input, "message") : undefined;
   return typeof message === "string" ? message : reason;
 }
 
 /**
- * Asks for the answer to a `select` or an `input` of an extension. An answer that is not one of the choices asks again.
- * Resolves to `undefined` if there is no terminal or the person leaves without an answer.
+ * Asks for the answer to a `select` or `input` request of an extension. If the answer is not one of the choices,
+ * the question is repeated. Resolves to `undefined` if there is no terminal or the person leaves without an answer.
  */
 async function askAnswer(
   { kind, input, reason }: ApprovalRequest,

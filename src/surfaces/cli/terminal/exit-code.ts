@@ -1,6 +1,6 @@
 import type { FaultCode, RunResult } from "../../../kernel/index.ts";
 
-/** The exit codes of the command line: one number for each kind of end, the same in every command. */
+/** The exit codes of the command line. Each kind of end has the same number in every command. */
 export const exitCodes = {
   ok: { code: 0, means: "success" },
   tampered: {
@@ -50,13 +50,16 @@ export function exitKindOf(code: FaultCode): ExitKind {
   return byFault[code] ?? "internal";
 }
 
-/** The exit kind for the result of a run. A run that fails because this machine lacks something has no code of its own. */
+/**
+ * Returns the exit kind for the result of a run. A run that fails because this machine lacks something has no
+ * separate exit code.
+ */
 export function exitKindOfRun({ status, error }: Pick<RunResult, "status" | "error">): ExitKind {
   if (status === "failed" && error?.code === "dependency_missing") return "unavailable";
   return status === "completed" ? "ok" : status;
 }
 
-/** The end of the help of a command: exit codes and examples. */
+/** Returns the end of a command's help: exit codes and examples. */
 export function exitCodesAnd(...examples: readonly string[]): string {
   return `\n${exitCodeTable()}\n\nExamples:\n${examples.map((example) => `  $ ${example}`).join("\n")}`;
 }

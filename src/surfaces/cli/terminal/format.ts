@@ -1,7 +1,7 @@
 import { jsonText, type JsonValue, type RunSummary, type ToolResult } from "../../../kernel/index.ts";
 import { printable } from "./terminal.ts";
 
-/** Longest value that is printed in one line. */
+/** Maximum length of a value that is printed in one line. */
 const longest = 100;
 
 /** Formats dollars with four decimals, or with two significant digits for smaller amounts. */
@@ -15,7 +15,10 @@ export function counted(count: number): string {
   return count.toLocaleString("en");
 }
 
-/** What a run waits for, with the name of the machine to which it is bound (L21). Empty if it does not wait. */
+/**
+ * Describes what a run waits for, with the name of the machine to which the run is bound (L21). Empty if the run
+ * does not wait.
+ */
 export function causeWords({ waitsFor, host }: Pick<RunSummary, "waitsFor" | "host">): string {
   const words = waitsFor.map((cause) =>
     cause === "host" && host !== undefined ? `host ${printable(host)}` : cause,
@@ -29,7 +32,7 @@ export function short(value: unknown): string {
   return text.length > longest ? `${text.slice(0, longest - 1)}…` : text;
 }
 
-/** The first line of a value in short, with the number of lines that follow it. */
+/** Returns the shortened first line of a value, with the number of lines that follow it. */
 export function shortText(value: JsonValue): string {
   const lines = jsonText(value)
     .split("\n")
@@ -50,7 +53,7 @@ export function shortResult({ output }: ToolResult): string {
     .join(" ");
 }
 
-/** A duration in its two largest units, such as `3 m 20 s`. */
+/** Formats a duration in its two largest units, such as `3 m 20 s`. */
 export function duration(ms: number): string {
   const seconds = Math.max(0, Math.floor(ms / 1000));
   const units: readonly (readonly [string, number])[] = [
@@ -76,20 +79,20 @@ export function columns(rows: readonly (readonly string[])[]): readonly string[]
   );
 }
 
-/** What was charged, and the part of it for calls without reported usage. */
+/** The charged cost, and the part of it for calls without reported usage. */
 interface Charged {
   readonly costUsd: number | null;
   readonly unreported: { readonly costUsd: number | null; readonly likelyUsd?: number | null };
 }
 
-/** B3: the charge, with what calls without reported usage likely cost. */
+/** Returns the charged cost together with the likely cost of calls without reported usage (rule B3). */
 export function likelyCost({ costUsd, unreported }: Charged): string {
   const { costUsd: lost, likelyUsd = lost } = unreported;
   if (costUsd === null || lost === null) return dollars(null);
   return likelyUsd === null ? "not known" : dollars(costUsd - lost + likelyUsd);
 }
 
-/** The likely cost in words, after the charge. Empty if every call reported its usage. */
+/** Describes the likely cost, as text after the charged cost. Empty if every call reported its usage. */
 export function likelyWords(charged: Charged): string {
   return charged.unreported.likelyUsd === undefined ? "" : ` (likely ${likelyCost(charged)})`;
 }
@@ -99,7 +102,7 @@ export function shellWord(text: string): string {
   return /^[\w./:@=+-]+$/u.test(text) ? text : `'${text.replaceAll("'", String.raw`'\''`)}'`;
 }
 
-/** A number of bytes in words, such as `3.2 MB`. */
+/** Formats a number of bytes, such as `3.2 MB`. */
 export function byteWords(bytes: number): string {
   const units = ["bytes", "kB", "MB", "GB", "TB"];
   let [value, unit] = [bytes, 0];

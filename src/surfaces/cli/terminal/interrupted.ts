@@ -1,6 +1,6 @@
 import type { Terminal } from "./terminal.ts";
 
-/** Resolves with the first interrupt or SIGTERM. The second one ends the process. */
+/** Resolves at the first interrupt or SIGTERM. The second one ends the process. */
 export function interrupted(terminal: Terminal): Promise<void> {
   return new Promise((stop) => {
     let isStopping = false;

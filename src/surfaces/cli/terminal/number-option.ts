@@ -1,6 +1,6 @@
 import { Fault } from "../../../kernel/index.ts";
 
-/** Reads an option that is a positive integer. */
+/** Parses the value of an option that must be a positive integer. */
 export function positiveInteger(option: string, text: string): number {
   const value = text.trim() === "" ? Number.NaN : Number(text);
   if (Number.isSafeInteger(value) && value > 0) return value;

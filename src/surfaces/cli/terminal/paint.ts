@@ -8,7 +8,10 @@ export interface Paint {
   readonly magenta: (text: string) => string;
 }
 
-/** Returns colours for a terminal that a person reads, and plain text otherwise. `NO_COLOR` is respected. */
+/**
+ * Returns colour functions for a terminal that a person reads, and otherwise functions that return plain text.
+ * `NO_COLOR` is respected.
+ */
 export function paintFor(isWatched: boolean, env: Readonly<Record<string, string | undefined>>): Paint {
   const noColor = env["NO_COLOR"];
   const colours = isWatched && (noColor === undefined || noColor === "") && env["TERM"] !== "dumb";

@@ -2,8 +2,8 @@ import type { Event } from "../../../kernel/index.ts";
 import { printable } from "./terminal.ts";
 
 /**
- * Describes what a part that may watch, change or refuse calls did: a refusal, an error or a notice. `undefined` for other
- * events.
+ * Describes what a guardrail, hook or extension, which may watch, change or refuse calls, did: a refusal, an error
+ * or a notice. `undefined` for other events.
  */
 export function policyWords(event: Event): string | undefined {
   switch (event.type) {
@@ -38,12 +38,12 @@ export function extensionWords(event: Event): string | undefined {
   }
 }
 
-/** Describes an error of an extension, also one that belongs to no run. */
+/** Describes an error of an extension, including errors outside of runs. */
 export function extensionErrorWords({ extension, event, failure }: Event<"extension_error">["data"]): string {
   return `extension ${printable(extension)} failed in ${printable(event)}: ${printable(failure.message)}`;
 }
 
-/** Describes a notice of an extension, also one that belongs to no run. */
+/** Describes a notice of an extension, including notices outside of runs. */
 export function extensionNoticeWords({
   extension,
   message,

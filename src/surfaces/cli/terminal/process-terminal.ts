@@ -2,12 +2,13 @@ import { createInterface } from "node:readline/promises";
 import { exitCodes } from "./exit-code.ts";
 import type { Terminal } from "./terminal.ts";
 
-/** Writes to stdout, once it is reserved for the data of a command. */
+/** The original write function of stdout, after stdout was reserved for the data of a command. */
 let writeData: typeof process.stdout.write | undefined;
 
 /**
- * Reserves stdout for the data of a command, and returns the function that writes it. Everything else that this process
- * would write there, such as `console.log` of an extension, goes to stderr: programs read all of stdout as data.
+ * Reserves stdout for the data of a command, and returns the function that writes data. All other output of this
+ * process, such as `console.log` of an extension, is redirected to stderr, because programs read all of stdout as
+ * data.
  */
 export function reserveStdout(): typeof process.stdout.write {
   if (writeData !== undefined) return writeData;
@@ -95,7 +96,7 @@ export function processTerminal(): ProcessTerminal {
 
 /** The line below the output of a terminal. */
 class StatusLine {
-  /** Whether no status may be shown at the moment. */
+  /** Whether status lines are suppressed at the moment. */
   isHeld = false;
   #isShown = false;
 

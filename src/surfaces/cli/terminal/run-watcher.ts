@@ -20,7 +20,10 @@ import { type Terminal, printable, shownText } from "./terminal.ts";
 const frames = ["⠋", "⠙", "⠹", "⠸", "⠼", "⠴", "⠦", "⠧", "⠇", "⠏"];
 const frameMs = 100;
 
-/** Shows on a terminal what a run does at the moment, and for how long. Shows nothing elsewhere. */
+/**
+ * Shows the current activity of a run on a terminal, with its duration. Shows nothing if the output is not a
+ * terminal.
+ */
 export class Spinner {
   readonly #terminal: Pick<Terminal, "status">;
   #timer: NodeJS.Timeout | undefined;
@@ -32,7 +35,7 @@ export class Spinner {
     this.#terminal = terminal;
   }
 
-  /** Starts to show an activity, with its time counted from now. */
+  /** Starts to show an activity. Its duration is counted from this call. */
   start(label: string): void {
     this.#label = label;
     this.#since = Date.now();
@@ -58,7 +61,7 @@ export class Spinner {
 export interface RunWatcher {
   see(event: Event | Delta): Promise<void>;
   end(result: RunResult<JsonValue>): Promise<void>;
-  /** Whether the call that needs approval was the last thing shown, with all its arguments. */
+  /** Whether the call that needs approval was the last output, with all its arguments. */
   hasShown(request: ApprovalRequest): boolean;
 }
 
@@ -84,11 +87,12 @@ export class JsonWatcher implements RunWatcher {
 }
 
 /**
- * Prints the answer to stdout and the progress to stderr. If a person watches, the answer is printed as it is written.
+ * Prints the answer to stdout and the progress to stderr. If a person watches, the answer is printed while the
+ * model writes it.
  */
 export class TextWatcher implements RunWatcher {
   readonly #terminal: Terminal;
-  /** The part of the current answer that is already on the screen. */
+  /** The part of the current answer that was already printed. */
   #shown = "";
   #lastText = "";
   #lastLine = "";
@@ -170,7 +174,10 @@ export class TextWatcher implements RunWatcher {
   }
 }
 
-/** What the run does after an event; `null` if it waits for a person or has ended, `undefined` if nothing changes. */
+/**
+ * Returns the run's activity after an event. `null` if the run waits for a person or has ended, `undefined` if the
+ * activity does not change.
+ */
 function activityOf(event: Event | Delta): string | null | undefined {
   switch (event.type) {
     case "message_start":
@@ -188,7 +195,7 @@ function activityOf(event: Event | Delta): string | null | undefined {
   }
 }
 
-/** Advice for faults that can be solved with a command-line option. */
+/** Returns advice for faults that a command-line option can solve. */
 function adviceOn({ code, details }: Failure): string | undefined {
   if (code !== "unknown_price") return undefined;
   const { provider, modelId } = details ?? {};
@@ -197,7 +204,10 @@ function adviceOn({ code, details }: Failure): string | undefined {
   return `${model} has no known price, so a budget in dollars (--max-budget-usd, or maxCostUsd in settings.json or of the agent) cannot be enforced; limit the run with --max-tokens or --max-turns and remove it, or set "unknownPrice": "ignore" in settings.json`;
 }
 
-/** The call that a person is asked about: the tool and its arguments, also as they are executed if that differs. */
+/**
+ * Describes the call about which a person must decide: the tool and its arguments, and also the arguments with
+ * which the call is executed if they differ.
+ */
 export function requestLines({
   toolName,
   input,

@@ -5,7 +5,7 @@ import type { Role, Theme } from "../chat/screen/theme.ts";
 import { requestDetails } from "../chat/front/questions.ts";
 import type { RunQuestion, WatchItem } from "./watch-items.ts";
 
-/** The place in which a board is drawn, and its look. */
+/** The size in which a board is drawn, and its theme. */
 export interface BoardPlace {
   readonly columns: number;
   readonly rows: number;
@@ -19,21 +19,24 @@ export interface BoardPlace {
 export interface BoardFoot {
   /** What has happened to the last order. */
   readonly message?: { readonly text: string; readonly role: Role };
-  /** Since when the server has not answered, in epoch milliseconds. */
+  /** Time since which the server has not answered, in epoch milliseconds. */
   readonly lostAt: number | undefined;
-  /** The keys with what they do, the most important ones first; the last two are always shown. */
+  /** The keys with their descriptions, the most important first. The last two are always shown. */
   readonly keys: readonly (readonly [key: string, what: string])[];
 }
 
-/** A part of a board below a rule with its title. */
+/** A part of a board, below a rule line with its title. */
 export interface BoardPanel {
   readonly title: string;
   readonly lines: (rows: number) => readonly string[];
-  /** Number of lines that the whole panel has. */
+  /** Number of lines of the whole panel. */
   readonly height: number;
 }
 
-/** Texts at both ends of a line. The left one is cut if there is no room. */
+/**
+ * Returns a line with one text at its left end and one at its right end. The left text is cut if there is not
+ * enough room.
+ */
 export function endsLine(left: string, right: string, { columns, measure }: BoardPlace): string {
   const room = columns - measure.width(right) - 1;
   if (room < 8) return measure.cut(left, columns);
@@ -41,13 +44,16 @@ export function endsLine(left: string, right: string, { columns, measure }: Boar
   return `${start}${" ".repeat(Math.max(1, columns - measure.width(start) - measure.width(right)))}${right}`;
 }
 
-/** A rule with a title, and a hint at its end. */
+/** Returns a rule line with a title, and a hint at its end. */
 export function ruleLine(title: string, { columns, theme, measure }: BoardPlace): string {
   const text = measure.cut(`─ ${title} `, columns);
   return theme.paint("dim", text + "─".repeat(Math.max(0, columns - measure.width(text))));
 }
 
-/** The lines of a whole board: head, the main part, panels, and the foot. The main part gets what the others leave. */
+/**
+ * Returns the lines of a whole board: head, main part, panels and foot. The main part gets the lines that the other
+ * parts do not need.
+ */
 export function boardLines(
   head: readonly string[],
   main: (rows: number) => readonly string[],
@@ -89,7 +95,10 @@ function footLines({ message, lostAt, keys }: BoardFoot, place: BoardPlace): rea
   ];
 }
 
-/** The keys with what they do. On a narrow terminal those in the middle are left out: the last two are help and the way out. */
+/**
+ * Returns a line with the keys and their descriptions. On a narrow terminal, keys in the middle are left out,
+ * because the last two are the keys for help and for leaving.
+ */
 function keysLine(keys: BoardFoot["keys"], { theme, columns, measure }: BoardPlace): string {
   let shown = keys;
   const widthOf = (some: BoardFoot["keys"]): number =>
@@ -98,7 +107,7 @@ function keysLine(keys: BoardFoot["keys"], { theme, columns, measure }: BoardPla
   return shown.map(([key, what]) => `${theme.paint("strong", key)} ${theme.paint("dim", what)}`).join("  ");
 }
 
-/** The inbox as a panel. `marked` is the position of the marked item, if the inbox has the focus. */
+/** Returns the inbox as a panel. If the inbox has the focus, `marked` is the position of the marked item. */
 export function inboxPanel(
   items: readonly WatchItem[],
   marked: number | undefined,
@@ -124,7 +133,10 @@ export function inboxPanel(
   };
 }
 
-/** What a question is about, in full, from a line on. `first` is the line with which it begins, so that no key scrolls beyond the end. */
+/**
+ * Returns all lines about the subject of a question, beginning at a line. `first` is the index of the first
+ * returned line, limited so that the view cannot scroll beyond the end.
+ */
 export function questionLines(
   { question }: RunQuestion,
   from: number,

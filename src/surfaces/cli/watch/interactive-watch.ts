@@ -25,7 +25,7 @@ import { orderProblem, WatchOrders, type OrderTarget } from "./watch-orders.ts";
 export interface WatchFrontOptions {
   readonly client: RouteClient;
   readonly terminal: Terminal;
-  /** The address of the store or of the server that has the runs. */
+  /** The address of the store, or of the server, that contains the runs. */
   readonly place: string;
   /** The run to show first. If absent, all runs are shown. */
   readonly runId: string | undefined;
@@ -33,12 +33,12 @@ export interface WatchFrontOptions {
 
 /** Milliseconds between two pictures. */
 const frameMs = 100;
-/** Milliseconds between two pictures in which only times change. */
+/** Milliseconds between two drawings in which only times change. */
 const tickMs = 1_000;
 const pageRows = 10;
-/** Number of parts of a conversation that are drawn. */
+/** Maximum number of parts of a conversation that are drawn. */
 const mostItems = 200;
-/** Number of events of an agent with which its conversation begins. */
+/** Maximum number of past events that are read when an agent's conversation is opened. */
 const mostEvents = 1_000;
 
 /** The conversation of one agent, as `reeve chat` shows it. */
@@ -50,7 +50,7 @@ interface AgentConversation {
   fromEnd: number;
 }
 
-/** Watches runs on the whole terminal until the person leaves. */
+/** Shows runs on the whole terminal until the person leaves. */
 export function interactiveWatch(options: WatchFrontOptions): Promise<ExitKind> {
   return new InteractiveWatch(options).run();
 }
@@ -66,7 +66,7 @@ class InteractiveWatch {
   readonly #chart = new AgentTree();
   #run: RunFeed | undefined;
   #panel: RunPanel = "inbox";
-  /** The marked item of the inbox, if the inbox has the focus. */
+  /** The marked item of the inbox. `undefined` if the inbox does not have the focus. */
   #markedItem: string | undefined;
   #markedRun: string | undefined;
   #filter = "";
@@ -74,7 +74,10 @@ class InteractiveWatch {
   #isHelpOpen = false;
   #conversation: AgentConversation | undefined;
   #asked: { readonly about: RunQuestion; readonly withdraw: AbortController; from: number } | undefined;
-  /** Whether an order is being asked for or sent. The next one waits until the person sees what has become of it. */
+  /**
+   * Whether the person is being asked for an order, or the order is being sent. The next order waits until the
+   * result is shown.
+   */
   #isBusy = false;
   #frame: NodeJS.Timeout | undefined;
   #ticker: NodeJS.Timeout | undefined;
@@ -140,7 +143,7 @@ class InteractiveWatch {
     this.#changed();
   }
 
-  /** Opens the conversation of an agent. It grows while the agent works. */
+  /** Opens the conversation of an agent. It is updated while the agent works. */
   async #openConversation({ taskId, agentId }: TaskView): Promise<void> {
     const runId = this.#run?.run.runId;
     if (runId === undefined) return;
@@ -248,7 +251,7 @@ class InteractiveWatch {
     });
   }
 
-  /** The run and the agent that orders are for. */
+  /** The run and the agent to which orders are sent. */
   get #target(): OrderTarget | undefined {
     if (this.#run !== undefined) {
       this.#chart.show(this.#run.view);
@@ -269,7 +272,10 @@ class InteractiveWatch {
     return inbox === undefined ? [] : itemsOfInbox(inbox);
   }
 
-  /** Position of the marked item. An item that was answered leaves the mark to the first one. */
+  /**
+   * Returns the position of the marked item. If the marked item was answered, the first item becomes the marked
+   * one.
+   */
   #markedAt(items: readonly WatchItem[]): number | undefined {
     if (this.#markedItem === undefined || items.length === 0) return undefined;
     return Math.max(
@@ -305,7 +311,7 @@ class InteractiveWatch {
     } else if (target !== undefined) this.#do(() => this.#openRun(target.run.runId));
   }
 
-  /** Answers the marked item, else the question of the marked agent, else the oldest one. */
+  /** Lets the person answer the marked item, or else the question of the marked agent, or else the oldest question. */
   #answer(): void {
     const items = this.#items;
     const at = this.#markedAt(items);
@@ -358,7 +364,7 @@ class InteractiveWatch {
     if (text !== undefined) this.#filter = text.trim();
   }
 
-  /** Executes an order, one at a time, and says what has become of it. */
+  /** Executes one order at a time, and shows its result. */
   #do(order: () => Promise<string | undefined | void>): void {
     if (this.#isBusy) return this.#say("The last order is not finished.", "hold");
     this.#isBusy = true;
@@ -405,7 +411,7 @@ class InteractiveWatch {
     if (isWhole && !this.#items.some((item) => item.id === id)) asked.withdraw.abort();
   }
 
-  /** Draws times again. A run that has ended has none that pass. */
+  /** Draws the elapsed times again. A run that has ended has no times that change. */
   #tick(): void {
     const isPassing =
       this.#run === undefined || this.#run.view.endedAt === null || this.#lostAt !== undefined;
@@ -460,7 +466,7 @@ class InteractiveWatch {
   }
 }
 
-/** The lines of a conversation that are in view, from its end, and how far from the end they are. */
+/** Returns the visible lines of a conversation, counted from its end, and the distance of these lines from the end. */
 function conversationLines(
   { agentId, model, fromEnd }: AgentConversation,
   place: BoardPlace,

@@ -15,8 +15,8 @@ import { StoreFeed } from "./store-feed.ts";
 import { itemsOfRun, runWord } from "./watch-items.ts";
 
 /**
- * Prints a line for each change, for pipes and screen readers: of one run until it ends, or of all runs until an interrupt.
- * It also ends when its lines are no longer read.
+ * Prints a line for each change, for pipes and screen readers: for one run until it ends, or for all runs until an
+ * interrupt. Also ends when its output is no longer read.
  */
 export async function plainWatch(options: WatchFrontOptions): Promise<ExitKind> {
   const { terminal, runId } = options;
@@ -66,7 +66,7 @@ async function watchRun(
   over: End,
 ): Promise<() => void> {
   const told = new Map<string, string>();
-  /** Prints a text about something, unless it was the last one about it. */
+  /** Prints a text about a subject, unless the same text was printed last about this subject. */
   const tell = (about: string, text: string): void => {
     if (told.get(about) === text) return;
     told.set(about, text);

@@ -32,12 +32,12 @@ export interface RunBoard {
   readonly feed: RunState;
   readonly chart: AgentTree;
   readonly panel: RunPanel;
-  /** Position of the marked item of the inbox, if the inbox has the focus. */
+  /** Position of the marked item of the inbox. `undefined` if the inbox does not have the focus. */
   readonly marked: number | undefined;
   readonly foot: BoardFoot;
 }
 
-/** The rows from which inbox and money are both shown. */
+/** Number of rows from which both the inbox and the costs are shown. */
 const tall = 40;
 
 /** One run on the whole terminal. */
@@ -86,7 +86,7 @@ export function standing({ run, view }: RunState): string {
   return lacks ? `${words}; no worker executes it` : words;
 }
 
-/** What was spent, what is reserved for calls in flight, and what is left. */
+/** Describes the budget: the amount spent, the amount reserved for calls in progress, and the rest. */
 export function moneyLine(feed: RunState): string {
   const root = feed.view.tasks.get(rootTaskId);
   if (root === undefined) return "nothing spent";
@@ -112,7 +112,7 @@ function teamWords({ seats, maxSeats, live, active, tasks }: RunView, folded: nu
   ].join(" · ");
 }
 
-/** What each agent has paid for with each model, the most expensive first. */
+/** Returns a panel with the cost of each agent for each model, the most expensive first. */
 function moneyPanel({ view }: RunState, place: BoardPlace): BoardPanel {
   const lines = [...view.money]
     .filter(({ calls }) => calls > 0)

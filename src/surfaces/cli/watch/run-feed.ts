@@ -9,28 +9,28 @@ import { isStoppedAtLimit } from "../../view/top-up-offer.ts";
 import { RequestError, type RouteClient } from "../../client/route-client.ts";
 
 export type Run = Result<"GET", "/api/runs/{runId}">;
-/** What the person may add to the budget of a run, and what a stopped one lacks. */
+/** The amounts that the person may add to the budget of a run, and what a stopped run needs. */
 export type TopUpLeft = Result<"GET", "/api/runs/{runId}/top-up">;
 
 export interface FeedOptions {
   readonly client: RouteClient;
-  /** Called whenever there is something new to show. */
+  /** Called when there is something new to show. */
   readonly onChange: () => void;
   /** Called with each new event of the run. */
   readonly onEvent?: (event: Event) => void;
-  /** Called with errors that no call can report. */
+  /** Called with errors that cannot be reported by a call. */
   readonly onProblem: (error: unknown) => void;
 }
 
 /** What is shown of a run. */
 export type RunState = Pick<RunFeed, "run" | "view" | "questions" | "lack" | "heldBy">;
 
-/** How long the ledger is not read again, as on the page. */
+/** Minimum time between two reads of the ledger, as on the page. Milliseconds. */
 const ledgerMs = 1_500;
-/** A run with more tasks is too large to read its ledger again and again. */
+/** Maximum number of tasks for which the ledger is read repeatedly. A larger run takes too much time. */
 const mostTasks = 1_000;
 
-/** One run as it is now: its tasks from its events, and what is reserved from its ledger. */
+/** The current state of one run: its tasks, calculated from events, and the reserved amounts of its ledger. */
 export class RunFeed {
   readonly #options: FeedOptions;
   readonly #client: RouteClient;
@@ -72,17 +72,17 @@ export class RunFeed {
     return this.#view;
   }
 
-  /** Since when the server has not answered, in epoch milliseconds. `undefined` while it does. */
+  /** Time since which the server has not answered, in epoch milliseconds. `undefined` while the server answers. */
   get lostAt(): number | undefined {
     return this.#lostAt;
   }
 
-  /** What the run lacks to continue. `undefined` if a top-up does not continue it. */
+  /** What the run needs to continue. `undefined` if a top-up would not continue it. */
   get lack(): NonNullable<TopUpLeft["lacks"]> | undefined {
     return this.#left?.lacks ?? undefined;
   }
 
-  /** The open questions to a person of the whole tree, the oldest first. */
+  /** The open questions of all agents of the run to a person, the oldest first. */
   get questions(): readonly QuestionView[] {
     const { view } = this;
     return [...view.asked]
@@ -90,14 +90,17 @@ export class RunFeed {
       .toSorted((one, other) => one.askedAt - other.askedAt);
   }
 
-  /** What is reserved for calls in flight of a task and its reports, in dollars. 0 until the ledger is read. */
+  /**
+   * Returns the amount that is reserved for calls in progress of a task and its reports, in dollars. 0 until the
+   * ledger is read.
+   */
   heldBy(taskId: TaskId): number {
     const isOver = this.view.endedAt !== null;
     const account = isOver ? undefined : this.#ledger?.accounts[taskId];
     return account === undefined ? 0 : fromNanoUsd(account.reserved.nanoUsd);
   }
 
-  /** Takes the state of the run from a list. A run that continues after its end is followed again. */
+  /** Takes over the state of the run from a list. If the run continues after its end, it is followed again. */
   update(run: Run): void {
     if (run.runId !== this.#run.runId) return;
     this.#run = run;
@@ -162,7 +165,7 @@ export class RunFeed {
     }, delay);
   }
 
-  /** Reads what the events do not tell. While the server does not answer, the last values stay. */
+  /** Reads the data that the events do not contain. While the server does not answer, the last values are kept. */
   async #read(): Promise<void> {
     if (this.#lostAt !== undefined) return;
     const { signal } = this.#stop;

@@ -24,12 +24,12 @@ export interface StoreBoard {
   readonly filter: string;
   /** The marked run. */
   readonly markedRun: string | undefined;
-  /** Position of the marked item of the inbox, if the inbox has the focus. */
+  /** Position of the marked item of the inbox. `undefined` if the inbox does not have the focus. */
   readonly marked: number | undefined;
   readonly foot: BoardFoot;
 }
 
-/** The runs whose id, title, agent, user or status has every word of a filter. */
+/** Returns the runs that contain every word of a filter in their id, title, agent, user or status. */
 export function fittingRuns(runs: readonly Run[], filter: string): readonly Run[] {
   const words = filter.toLowerCase().split(/\s+/u);
   return runs.filter((run) => {
@@ -41,7 +41,7 @@ export function fittingRuns(runs: readonly Run[], filter: string): readonly Run[
   });
 }
 
-/** All runs on the whole terminal: those that have not ended first. */
+/** Returns the lines of a board with all runs. Runs that have not ended come first. */
 export function storeBoardLines(board: StoreBoard, place: BoardPlace): readonly string[] {
   const { feed, runs, filter, markedRun, marked, foot } = board;
   const { theme, measure, columns } = place;

@@ -9,14 +9,17 @@ export type Facts = Result<"GET", "/api/facts">;
 /** What is shown of all runs. */
 export type StoreState = Pick<StoreFeed, "facts" | "inbox">;
 
-/** How long lists are not read again after a change. */
+/** Milliseconds after a change in which lists are not read again. */
 const settleMs = 400;
-/** Number of runs of each kind that are listed. */
+/** Maximum number of runs of each kind that are listed. */
 const mostRuns = 200;
-/** Number of items of each kind that the inbox lists. */
+/** Maximum number of items of each kind that the inbox lists. */
 const mostItems = 50;
 
-/** All runs as they are now: those that have not ended and the newest ones, what waits for the person, and figures. */
+/**
+ * The current state of all runs: the runs that have not ended, the newest other runs, the items that wait for the
+ * person, and statistics.
+ */
 export class StoreFeed {
   readonly #options: FeedOptions & { readonly onRun: (run: Run) => void };
   readonly #client: RouteClient;
@@ -26,7 +29,7 @@ export class StoreFeed {
   #inbox: Inbox | undefined;
   #facts: Facts | undefined;
   #lostAt: number | undefined;
-  /** Whether lists are read after each change. Otherwise, they are read when they are shown again. */
+  /** Whether lists are read after each change. If `false`, they are read only when the board is shown again. */
   #isShown = true;
 
   /** `onRun` is called with each changed run. */
@@ -56,12 +59,12 @@ export class StoreFeed {
     }
   }
 
-  /** The runs, those that have not ended first, each part with the newest first. */
+  /** The runs. Those that have not ended come first; each part is sorted by age, the newest first. */
   get runs(): readonly Run[] {
     return this.#runs;
   }
 
-  /** What waits for the person. `undefined` until it is read. */
+  /** The items that wait for the person. `undefined` until they are read. */
   get inbox(): Inbox | undefined {
     return this.#inbox;
   }
@@ -70,7 +73,7 @@ export class StoreFeed {
     return this.#facts;
   }
 
-  /** Since when the server has not answered, in epoch milliseconds. `undefined` while it does. */
+  /** Time since which the server has not answered, in epoch milliseconds. `undefined` while the server answers. */
   get lostAt(): number | undefined {
     return this.#lostAt;
   }

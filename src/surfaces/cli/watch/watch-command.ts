@@ -8,13 +8,16 @@ import type { StoreOptions } from "../setup/stored-runs.ts";
 import type { ExitKind } from "../terminal/exit-code.ts";
 import { printable, type Terminal } from "../terminal/terminal.ts";
 
-/** The options as the command line passes them: texts. */
+/** The options of `reeve watch`, as texts from the command line. */
 export interface WatchOptions extends StoreOptions {
   readonly url?: string;
   readonly plain?: boolean;
 }
 
-/** Shows the agents of a run, or all runs of a store or a server, until the person leaves. It executes no run. */
+/**
+ * Shows the agents of a run, or all runs of a store or a server, until the person leaves. The command executes no
+ * runs.
+ */
 export async function watchCommand(
   name: string | undefined,
   options: WatchOptions,
@@ -55,7 +58,7 @@ export async function watchCommand(
   }
 }
 
-/** Refuses a pipe, and a terminal on which the cursor cannot be moved. */
+/** Throws if the output is a pipe, or a terminal on which the cursor cannot be moved. */
 function refuseWithoutTerminal({ env, canAsk, isWatched }: Terminal): void {
   if (canAsk && isWatched && env["TERM"] !== "dumb") return;
   const lack =
@@ -66,7 +69,10 @@ function refuseWithoutTerminal({ env, canAsk, isWatched }: Terminal): void {
   );
 }
 
-/** The id of the run that a person means: its whole id, or a prefix that only one run has. A prefix costs O(runs). */
+/**
+ * Returns the id of the run that a person means by a text: the whole id, or a prefix with which only one run id
+ * begins. A prefix takes O(runs).
+ */
 async function findRunId(client: RouteClient, text: string, place: string): Promise<string> {
   if (/^run_[\w-]{1,64}$/u.test(text)) {
     const run = await unlessAbsent(client.get("/api/runs/{runId}", { params: { runId: text } }));

@@ -18,7 +18,7 @@ export interface RunQuestion {
 export interface WatchItem {
   /** Names the item while it waits. */
   readonly id: string;
-  /** Since when it waits, in epoch milliseconds. */
+  /** Time since which the item waits, in epoch milliseconds. */
   readonly at: number;
   readonly sign: string;
   readonly agentId: string;
@@ -88,7 +88,7 @@ export function itemsOfInbox({ questions, runs, letters }: Inbox): readonly Watc
   ];
 }
 
-/** Names the question of a run among the items. */
+/** Returns the id of the item for a question of a run. */
 export function itemId(runId: string, approvalId: string): string {
   return `${runId}:${approvalId}`;
 }

@@ -30,7 +30,7 @@ const watchKeys = {
 
 export type WatchKey = keyof typeof watchKeys;
 
-/** The action of a key. `undefined` if it has none. */
+/** Returns the action of a key, or `undefined` if the key has no action. */
 export function watchKeyOf(matches: (key: string) => boolean): WatchKey | undefined {
   for (const [action, { keys }] of Object.entries(watchKeys))
     if (keys.some(matches)) return action as WatchKey;

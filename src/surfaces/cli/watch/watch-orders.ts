@@ -13,13 +13,16 @@ export interface OrderDesk {
   readonly ask: (title: string, options?: AskOptions) => Promise<string | undefined>;
 }
 
-/** A run, and the agent of it that is meant. */
+/** A run, and one of its agents, to which an order is sent. */
 export interface OrderTarget {
   readonly run: Run;
   readonly task?: Pick<TaskView, "taskId" | "agentId" | "endedAt" | "children">;
 }
 
-/** What a person orders from the terminal. Each order resolves to what has happened, in words, or to `undefined` if the person left. */
+/**
+ * The orders that a person can give at the terminal. Each order resolves to a description of its result, or to
+ * `undefined` if the person cancelled it.
+ */
 export class WatchOrders {
   readonly #client: RouteClient;
   readonly #desk: OrderDesk;
@@ -81,7 +84,7 @@ export class WatchOrders {
     return `The run continues.`;
   }
 
-  /** Sends words to an agent, which reads them before its next turn. */
+  /** Sends a text to an agent, which reads it before its next turn. */
   async steer({ run, task }: OrderTarget): Promise<string | undefined> {
     const name = task === undefined ? visibleLine(run.agentId) : visibleLine(task.agentId);
     if (run.endedAt !== null || (task !== undefined && task.endedAt !== null))
@@ -96,7 +99,7 @@ export class WatchOrders {
     return `Sent to ${name}.`;
   }
 
-  /** Cancels a run, or one of its agents with its reports. */
+  /** Cancels a run, or one of its agents together with the agent's reports. */
   async cancel({ run, task }: OrderTarget): Promise<string | undefined> {
     const { runId } = run;
     if (run.endedAt !== null)
@@ -130,7 +133,7 @@ export class WatchOrders {
     return `${wanted === "task" ? name : "The run"} is being cancelled.`;
   }
 
-  /** Answers a question of a run. The first answer counts. */
+  /** Answers a question of a run. Only the first answer is used. */
   async decide({ runId, question }: RunQuestion, decision: ApprovalDecision): Promise<string> {
     const { approvalId } = question.request;
     await this.#client.post("/api/runs/{runId}/decide", {
@@ -146,7 +149,7 @@ function leftWords({ maxCostUsd }: TopUpLeft): string {
   return maxCostUsd === null ? "" : ` You may add ${amountWords("maxCostUsd", maxCostUsd)}.`;
 }
 
-/** An error of an order in words. A lost connection leaves open whether the order arrived. */
+/** Describes an error of an order. If the connection was lost, it is unknown whether the order arrived. */
 export function orderProblem(error: unknown): string {
   if (error instanceof RequestError && error.code === "offline")
     return `${visibleLine(error.message)}. It may have the order already: look at the run before you repeat it.`;
