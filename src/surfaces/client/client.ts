@@ -449,7 +449,10 @@ function once<Value>(
   return patiently(signal === undefined ? {} : { signal }, () => send(idempotencyKey));
 }
 
-/** Sends a request that is harmless to repeat, and repeats it up to three times while the server does not answer. */
+/**
+ * Sends a request that has no second effect if it is repeated, and repeats it up to three times while the server
+ * does not answer.
+ */
 async function patiently<Value>(
   { signal }: ClientRequestOptions,
   send: () => Promise<Value>,

@@ -26,7 +26,7 @@ export function ReeveProvider({ client, children }: ReeveProviderProps): ReactEl
   return createElement(ClientContext, { value: client }, children);
 }
 
-/** Returns the client of the nearest {@link ReeveProvider}, for orders such as `client.runs.cancel(runId)`. */
+/** Returns the client of the nearest {@link ReeveProvider}, for calls such as `client.runs.cancel(runId)`. */
 export function useClient(): Client {
   const client = useContext(ClientContext);
   if (client === null)
@@ -38,9 +38,9 @@ export function useClient(): Client {
 export interface HookState {
   /** Whether the data has not been read yet. */
   readonly isLoading: boolean;
-  /** Whether the server answers. While it does not, the data stays as it was last read. */
+  /** Whether the server answers. While it does not answer, the last data are kept. */
   readonly isConnected: boolean;
-  /** Why the data cannot be read or followed any more. `null` if it can. */
+  /** The error because of which the data can no longer be read or followed. `null` if there is none. */
   readonly error: Error | null;
 }
 
@@ -49,7 +49,7 @@ export interface UseRun extends HookState {
   readonly run: ClientRun | undefined;
   /** The newest events, at most `maxEvents`. */
   readonly events: readonly Event[];
-  /** What the agent of the run is writing. Empty between its messages. */
+  /** The text that the run's agent is writing now. Empty between its messages. */
   readonly text: string;
   /** The result of the ended run. */
   readonly result: RunResult | undefined;
@@ -69,22 +69,22 @@ export interface UseInbox extends HookState {
 
 /** The state of {@link useSession}. */
 export interface UseSession extends HookState {
-  /** The conversation, from its beginning to its current entry. */
+  /** The entries of the conversation, from its beginning to the current entry. */
   readonly entries: readonly SessionEntry[];
-  /** The run of the session that works or waits. */
+  /** The run of the session that is executed or waits. */
   readonly run: ClientRun | undefined;
   /** What the agent of that run is writing. */
   readonly text: string;
 }
 
-/** Time in which changes become one rendering, in milliseconds. */
+/** Milliseconds in which all changes are combined to one rendering. */
 const frameMs = 16;
-/** Time in which events become one reading of a list. */
+/** Milliseconds in which all events are combined to one read of a list. */
 const settleMs = 250;
 const defaultMaxEvents = 1_000;
 
 /**
- * Follows a run: its status, its newest events, the text that its agent writes, its questions and its result.
+ * Follows a run: its status, its newest events, the text that its agent is writing, its questions and its result.
  *
  * @example
  * ```ts
@@ -111,26 +111,26 @@ export function useRuns(query: Query<"GET", "/api/runs"> = {}): UseRuns {
   return useFeed(useMemo(() => runsFeed(client, JSON.parse(key) as typeof query), [client, key]));
 }
 
-/** Reads what waits for the caller, and keeps it up to date. */
+/** Reads everything that waits for the caller, and updates it. */
 export function useInbox(query: Query<"GET", "/api/inbox"> = {}): UseInbox {
   const client = useClient();
   const key = JSON.stringify(query);
   return useFeed(useMemo(() => inboxFeed(client, JSON.parse(key) as typeof query), [client, key]));
 }
 
-/** Follows a conversation: its entries, the run that works in it, and the text that is being written. */
+/** Follows a conversation: its entries, its active run, and the text that an agent is writing. */
 export function useSession(sessionId: string): UseSession {
   const client = useClient();
   return useFeed(useMemo(() => sessionFeed(client, sessionId), [client, sessionId]));
 }
 
-/** A state that is followed while a component shows it. */
+/** A state that is followed as long as a component shows it. */
 class Feed<State extends HookState> {
   #state: State;
   readonly #start: (feed: Feed<State>, signal: AbortSignal) => Promise<void>;
   readonly #listeners = new Set<() => void>();
   #stop: AbortController | undefined;
-  /** Whether the listeners are notified in this frame. */
+  /** Whether the listeners will be notified at the end of this frame. */
   #isDue = false;
 
   constructor(state: State, start: (feed: Feed<State>, signal: AbortSignal) => Promise<void>) {
@@ -140,7 +140,7 @@ class Feed<State extends HookState> {
 
   readonly state = (): State => this.#state;
 
-  /** The first subscriber starts the feed, and the last one that leaves stops it. */
+  /** Adds a subscriber. The first subscriber starts the feed; when the last one is removed, the feed stops. */
   readonly subscribe = (listener: () => void): (() => void) => {
     this.#listeners.add(listener);
     if (this.#stop === undefined) this.#follow();
@@ -182,7 +182,7 @@ function useFeed<State extends HookState>(feed: Feed<State>): State {
 
 const initial: HookState = { isLoading: true, isConnected: false, error: null };
 
-/** Marks the state of a feed when the server answers and when it does not. */
+/** Returns callbacks that update `isConnected` of a feed when the server answers and when it does not. */
 function connection<State extends HookState>(feed: Feed<State>, signal: AbortSignal) {
   const mark = (isConnected: boolean) => () => feed.set({ isConnected } as Partial<State>);
   return { signal, onOpen: mark(true), onLost: mark(false) };
@@ -193,8 +193,8 @@ function isOffline(error: unknown): boolean {
 }
 
 /**
- * Returns a function that reads again, at most once in `settleMs`. A reading that fails while the server does not answer is
- * repeated by the next change, and any other failure is thrown by `ended`.
+ * Returns a function that reads again, at most once in `settleMs`. A read that fails because the server does not
+ * answer is repeated at the next change. `ended` rejects for any other failure.
  */
 function repeatedReading(read: () => Promise<void>, signal: AbortSignal) {
   const failed = Promise.withResolvers<never>();
@@ -265,7 +265,7 @@ function inboxFeed(client: Client, query: Query<"GET", "/api/inbox">): Feed<UseI
   );
 }
 
-/** Reads at once and after each change of a run. */
+/** Reads immediately, and again after each change of a run. */
 async function followChanges<State extends HookState>(
   client: Client,
   feed: Feed<State>,
@@ -294,7 +294,10 @@ interface ChangesReader {
   readonly onRun: (run: ClientRun | undefined) => void;
 }
 
-/** The changes of all runs, which all hooks of a client share, because browsers limit the connections to a server. */
+/**
+ * The changes of all runs. All hooks of a client share one stream of changes, because browsers limit the number of
+ * connections to a server.
+ */
 class SharedChanges {
   readonly #client: Client;
   readonly #readers = new Set<ChangesReader>();
@@ -386,7 +389,7 @@ function sessionFeed(client: Client, sessionId: string): Feed<UseSession> {
   });
 }
 
-/** The text that the root task of a run is writing. */
+/** The text that the root task of a run is writing now. */
 class WrittenText {
   readonly #live = new LiveText();
   #root: TaskId | undefined;

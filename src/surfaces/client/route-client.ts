@@ -8,7 +8,7 @@ interface RequestErrorOptions {
   readonly details?: Readonly<Record<string, unknown>>;
 }
 
-/** A refusal of the server, with the code of its fault, or `offline` if the server did not answer. */
+/** An error of a request: a refusal by the server, with its fault code, or `offline` if the server did not answer. */
 export class RequestError extends Error {
   override readonly name = "RequestError";
   readonly code: Fault["code"] | "offline";
@@ -28,26 +28,29 @@ export class RequestError extends Error {
   }
 }
 
-/** Answers a request, over the network or in this process. */
+/** Answers a request, either over the network or in this process. */
 type Fetch = (request: Request) => Promise<Response>;
 
 /** The address of a server, or its handler in this process. */
 export interface ServerPlace {
-  /** The address of the server. The paths of its routes are appended. */
+  /** The address of the server. The paths of routes are appended to it. */
   readonly url: string;
   readonly fetch: Fetch;
-  /** The token with which requests are made. If absent, they have none. */
+  /** The token that is sent with requests. If absent, no token is sent. */
   readonly token?: string;
-  /** Changes each answer and each message of a stream. Default: they stay as the server sent them. */
+  /** Converts each answer and each message of a stream. Default: they are not changed. */
   readonly read?: (value: unknown) => unknown;
 }
 
 export interface StreamOptions {
-  /** The path with its query. It is asked again for each connection, so that a reader resumes where it is. */
+  /**
+   * Returns the path with its query. It is called again for each connection, so that the reader can resume at its
+   * position.
+   */
   readonly path: () => string;
   /** The server answers. */
   readonly onOpen?: () => void;
-  /** The server does not answer. It is asked again after `retryMs`. */
+  /** Called when the server does not answer. The request is sent again after `retryMs` milliseconds. */
   readonly onLost?: (retryMs: number) => void;
   /** Ends the iteration without an error. */
   readonly signal?: AbortSignal;
@@ -56,7 +59,7 @@ export interface StreamOptions {
 const firstDelayMs = 250;
 const longestDelayMs = 5_000;
 
-/** Speaks the routes of a server. Paths, values and results have the types of the routes. */
+/** Calls the routes of a server. Paths, values and results have the types of the routes. */
 export class RouteClient {
   readonly #place: ServerPlace;
   readonly #read: (value: unknown) => unknown;
@@ -102,7 +105,7 @@ export class RouteClient {
     return this.#send("DELETE", path, values);
   }
 
-  /** Sends a request to a route that only some servers have. Its caller knows the answer. */
+  /** Sends a request to a route that only some servers have. The caller must know the type of the answer. */
   async send(path: string, body: JsonObject): Promise<unknown> {
     const headers = { "content-type": "application/json" };
     const response = await this.#fetch(path, { method: "POST", body: JSON.stringify(body), headers });
@@ -110,9 +113,9 @@ export class RouteClient {
   }
 
   /**
-   * Yields server-sent events until the caller leaves the loop or the signal aborts. After a lost connection it connects
-   * again with a growing delay, and `Last-Event-ID` lets each event arrive once. Ends if the server has nothing more to
-   * send (204), and throws if it refuses the stream.
+   * Yields server-sent events until the caller leaves the loop or the signal aborts. If the connection is lost, it
+   * connects again with a growing delay, and sends `Last-Event-ID` so that each event is yielded once. Ends if the
+   * server has nothing more to send (204), and throws if it refuses the stream.
    */
   async *messages({ path, onOpen, onLost, signal }: StreamOptions): AsyncGenerator<StreamMessage, void> {
     let lastId: string | null = null;
@@ -158,7 +161,7 @@ export class RouteClient {
     return this.#read(await this.#answerOf(response)) as Result<M, Path>;
   }
 
-  /** What a route answers: an object, or nothing. Rejects if the request was refused. */
+  /** Returns the value that a route answers: an object or nothing. Rejects if the request was refused. */
   async #answerOf(response: Response): Promise<unknown> {
     if (!response.ok) throw await this.#refusalOf(response);
     const text = await this.#textOf(response);
@@ -177,7 +180,10 @@ export class RouteClient {
     });
   }
 
-  /** The address is that of another program, or a proxy has answered. */
+  /**
+   * Returns the error for an answer that does not come from Reeve: the address belongs to another program, or a
+   * proxy has answered.
+   */
   #foreign(answer: string): RequestError {
     const { url } = this.#place;
     return new RequestError(
@@ -210,7 +216,7 @@ export class RouteClient {
   }
 }
 
-/** What a request returns. `undefined` if there is no such thing. */
+/** Returns the result of a request, or `undefined` if the requested object does not exist. */
 export async function unlessAbsent<Value>(asked: Promise<Value>): Promise<Value | undefined> {
   try {
     return await asked;
@@ -220,7 +226,7 @@ export async function unlessAbsent<Value>(asked: Promise<Value>): Promise<Value 
   }
 }
 
-/** Whether a refused or lost connection may succeed later. */
+/** Whether the reason of a refused request or lost connection is temporary, so that a later attempt may succeed. */
 function isPassing({ code }: RequestError): boolean {
   return code === "offline" || code === "closed" || code === "rate_limited" || code === "internal";
 }
@@ -231,7 +237,7 @@ interface Problem {
   readonly details?: RequestError["details"];
 }
 
-/** The object that a text is as JSON. `undefined` for any other text. */
+/** Parses a text as a JSON object. Returns `undefined` for any other text. */
 function jsonObject(text: string): object | undefined {
   try {
     const value: unknown = JSON.parse(text);
@@ -242,7 +248,10 @@ function jsonObject(text: string): object | undefined {
   }
 }
 
-/** Reads a body to its end. A lost connection ends it, too: the caller resumes after the last id. */
+/**
+ * Reads a body to its end. If the connection is lost, the reading ends too; the caller then resumes after the last
+ * id.
+ */
 async function* messagesIn(
   body: ReadableStream<Uint8Array>,
   parser: StreamParser,
@@ -265,7 +274,10 @@ async function* messagesIn(
   }
 }
 
-/** A function, because the compiler would take the first reading for granted. */
+/**
+ * Whether the signal has aborted. This is a function because the compiler would assume that a second read of
+ * `aborted` has the same value.
+ */
 function isAborted(signal: AbortSignal | undefined): boolean {
   return signal?.aborted === true;
 }

@@ -5,9 +5,10 @@ import type { RouteRequest } from "./route.ts";
 const longestId = 256;
 
 /**
- * Returns the id under which a session that a caller names is stored. S6: each tenant and user has session ids of its
- * own, so that an id which another one uses answers like a free one. A session of the caller keeps its id; any other name
- * becomes `NAME@DIGEST`, with a digest of tenant and user. A caller without a tenant names sessions by their stored ids.
+ * Returns the id under which a session that a caller names is stored. Each tenant and user has separate session
+ * ids, so that an id that another user uses behaves like a free id (rule S6). A session of the caller keeps its id;
+ * any other name becomes `NAME@DIGEST`, with a digest of tenant and user. A caller without a tenant uses the stored
+ * ids.
  */
 export async function callerSession(
   { runtime, access: { tenantId, userId } }: Pick<RouteRequest, "runtime" | "access">,
@@ -24,7 +25,10 @@ export async function callerSession(
   return `${own}${end}`;
 }
 
-/** Returns checked values of a request with the stored id of the session that they name as `sessionId`. */
+/**
+ * Returns the checked values of a request. The `sessionId` that they contain is replaced by the stored id of the
+ * session.
+ */
 export async function withCallerSession<Values>(
   request: Pick<RouteRequest, "runtime" | "access">,
   values: Values,

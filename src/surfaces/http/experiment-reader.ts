@@ -9,13 +9,16 @@ import {
 import { rootTaskId, type JsonValue, type RunHandle, type RunSummary } from "../../kernel/index.ts";
 import { RecentValues } from "./recent-values.ts";
 
-/** What an experiment says about itself before its first trial. */
+/** The data that an experiment publishes about itself before its first trial. */
 type Head = Pick<ExperimentResult, "name" | "variants" | "scorers" | "trials" | "expectedTrials" | "gates">;
 
-/** Events after which a run that has not said that it is an experiment is none. */
+/**
+ * Number of events after which a run is treated as no experiment, if none of these events contains the head of an
+ * experiment.
+ */
 const mostEvents = 20;
 
-/** What was read of a run when its summary had this time. */
+/** A value that was read from a run when its summary had this time. */
 interface Known<Value> {
   readonly updatedAt: number;
   readonly value: Value;
@@ -27,23 +30,29 @@ export type ExperimentCounts = Pick<
   "name" | "variants" | "scorers" | "trials" | "expectedTrials"
 > & { readonly endedTrials: number; readonly cases: number };
 
-/** An experiment in a list, with the state of its gates. */
+/** An experiment as lists show it, with the state of its gates. */
 export interface ExperimentState extends ExperimentCounts {
-  /** Whether all gates hold. `null` if there are none, or trials are missing. */
+  /** Whether all gates are fulfilled. `null` if the experiment has no gates, or trials are missing. */
   readonly isPassed: boolean | null;
   readonly reasons: readonly string[];
   /** The lowest mean of a scorer. */
   readonly lowest: { readonly scorer: string; readonly variant: string; readonly mean: number } | null;
 }
 
-/** Reads experiments from their runs for lists and pages. Keeps what it has read of the newest ones, without outputs. */
+/**
+ * Reads experiments from their runs for lists and pages. Keeps the data of the newest experiments in memory,
+ * without outputs.
+ */
 export class ExperimentReader {
   readonly #heads = new RecentValues<string, Head | null>(1_000);
-  /** Results may have thousands of trials, and states are small. */
+  /** The last results. Only a few are kept, because results may have thousands of trials; states are small. */
   readonly #results = new RecentValues<string, Known<ExperimentResult>>(8);
   readonly #states = new RecentValues<string, Known<ExperimentState>>(1_000);
 
-  /** What the run says about its experiment. `undefined` if it is no experiment, or has not begun. */
+  /**
+   * Returns the published head of the run's experiment. `undefined` if the run is no experiment, or the experiment
+   * has not begun.
+   */
   async head(run: RunHandle): Promise<Head | undefined> {
     const known = this.#heads.get(run.runId);
     if (known !== undefined) return known ?? undefined;
@@ -64,7 +73,7 @@ export class ExperimentReader {
     return undefined;
   }
 
-  /** The results without outputs. Costs O(events of the run), and nothing while the run has not changed. */
+  /** Returns the results without outputs. Takes O(events of the run), or no time if the run has not changed. */
   async result(run: RunHandle, head: Head, summary: RunSummary): Promise<ExperimentResult> {
     const known = this.#results.get(run.runId);
     const { updatedAt, status, costUsd } = summary;
@@ -78,7 +87,7 @@ export class ExperimentReader {
     return result;
   }
 
-  /** The experiment as a list shows it. Costs what `result` costs. */
+  /** Returns the experiment as a list shows it. Takes the same time as `result`. */
   async listed(run: RunHandle, head: Head, summary: RunSummary): Promise<ExperimentState> {
     const { updatedAt, endedAt } = summary;
     const known = this.#states.get(run.runId);
@@ -89,7 +98,10 @@ export class ExperimentReader {
   }
 }
 
-/** A report without its results, and without gates that compare with a baseline if there is none. */
+/**
+ * Returns a report without its results. If there is no baseline, gates that compare with a baseline are also left
+ * out.
+ */
 export function storedReport(
   result: ExperimentResult,
   baseline?: ExperimentResult,
@@ -108,16 +120,16 @@ export function storedReport(
   return report;
 }
 
-/** What one variant did with a case, over its trials. */
+/** The results of one variant for one case, over all of its trials. */
 interface CaseCell {
   readonly variant: string;
   readonly trials: number;
-  /** Number of trials whose agent gave no answer. */
+  /** Number of trials in which the agent gave no answer. */
   readonly unanswered: number;
-  /** `null` if the cost of a trial is not known. */
+  /** Cost in dollars. `null` if the cost of a trial is unknown. */
   readonly costUsd: number | null;
   readonly durationMs: number;
-  /** Mean by scorer. `null` if no trial was scored. */
+  /** Mean score of each scorer. `null` if no trial was scored. */
   readonly scores: { readonly [scorer: string]: number | null };
 }
 
@@ -127,7 +139,10 @@ export interface CaseRow {
   readonly cells: readonly CaseCell[];
 }
 
-/** The cases of an experiment by variants, in the order in which their first trials ended. */
+/**
+ * Returns the cases of an experiment with the results of each variant, in the order in which the first trial of
+ * each case ended.
+ */
 export function caseRows({
   results,
   scorers,
@@ -167,10 +182,16 @@ interface ToolCount {
   readonly calls: number;
 }
 
-/** A trial with the tools that it called, in the order of their first calls. `null` if the run that answered was deleted. */
+/**
+ * A trial with the tools that it called, in the order of their first calls. `tools` is `null` if the run that
+ * answered was deleted.
+ */
 export type CaseTrial = TrialResult & { readonly tools: readonly ToolCount[] | null };
 
-/** The trials of one case with their outputs and tools. `find` finds the run of a trial that has one of its own. */
+/**
+ * Returns the trials of one case with their outputs and tools. `find` finds the run of a trial that was executed as
+ * a separate run.
+ */
 export async function trialsOf(
   run: RunHandle,
   caseId: string,
@@ -207,7 +228,7 @@ async function toolsByTask(run: RunHandle): Promise<ReadonlyMap<string, readonly
   );
 }
 
-/** The input of the agent of a trial, as the log has it. `null` if it is not there. */
+/** Returns the input of a trial's agent from the log. `null` if the log does not contain it. */
 export async function inputOfTrial(run: RunHandle, taskId: string | null): Promise<JsonValue> {
   if (taskId === null) return null;
   for await (const event of run.events({ types: ["agent_start"], follow: false }))

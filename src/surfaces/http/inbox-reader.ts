@@ -10,7 +10,7 @@ import {
 } from "../../kernel/index.ts";
 import { keyOfLetter, keyOfQuestion, keyOfRun, type InboxKey } from "../view/inbox-keys.ts";
 
-/** The parts of an inbox: what is open, and what the person has closed or snoozed. */
+/** The two views of an inbox: open items, and items that the person has closed or snoozed. */
 export const inboxViews = ["open", "away"] as const;
 /** The kinds of what waits for a person. */
 export const inboxKinds = ["question", "run", "letter"] as const;
@@ -29,15 +29,15 @@ export interface Inbox {
   readonly questions: InboxList<OpenApproval>;
   readonly runs: InboxList<RunSummary>;
   readonly letters: InboxList<DeadLetter>;
-  /** The shown items that the person has closed or snoozed. */
+  /** The items in this list that the person has closed or snoozed. */
   readonly hidden: readonly HiddenItem[];
-  /** Number of items that fit and that the person has closed or snoozed. */
+  /** Number of items that match the filters and that the person has closed or snoozed. */
   readonly away: number;
-  /** Number of questions of the whole inbox that the person has neither closed nor snoozed. */
+  /** Number of questions in the whole inbox that the person has neither closed nor snoozed. */
   readonly waiting: number;
   /** The runs that ask these questions. */
   readonly asking: readonly RunId[];
-  /** The runs of which the person has closed or snoozed every open question. */
+  /** The runs in which the person has closed or snoozed every open question. */
   readonly setAside: readonly RunId[];
 }
 
@@ -50,7 +50,10 @@ export interface WantedInbox {
   readonly limit?: number;
 }
 
-/** The items of one kind: those of the view up to the limit, and how many of all are put away. */
+/**
+ * The items of one kind: the items of the view up to the limit, and the number of all items that are closed or
+ * snoozed.
+ */
 interface Part<Item> extends InboxList<Item> {
   readonly away: number;
 }
@@ -59,12 +62,12 @@ function listed<Item>({ items, isMore: hasMore }: Part<Item>): InboxList<Item> {
   return { items, isMore: hasMore };
 }
 
-/** Statuses of runs that a limit stopped, and that continue after a top-up. */
+/** Statuses of runs that stopped at a limit and can continue after a top-up. */
 const stopped = ["budget_exhausted", "deadline_exceeded"] as const;
 /** Number of questions or runs per page. */
 const pageSize = 500;
 
-/** Reads what waits for a person: questions, runs that stopped at a limit, crash loops and dead letters. */
+/** Reads everything that waits for a person: questions, runs that stopped at a limit, crash loops and dead letters. */
 export class InboxReader {
   readonly #runtime: Runtime;
   readonly #hidden: ReadonlyMap<string, HiddenItem>;
@@ -102,7 +105,7 @@ export class InboxReader {
     };
   }
 
-  /** Whether the person has taken the item off the inbox, and it has not changed since. */
+  /** Whether the person has removed the item from the inbox, and the item has not changed since then. */
   #isAway({ id, at }: InboxKey): boolean {
     return this.#hidden.get(id)?.change === String(at);
   }
@@ -172,7 +175,7 @@ export class InboxReader {
     };
   }
 
-  /** The runs of the kinds that the inbox has. */
+  /** Yields the runs of the statuses that the inbox shows. */
   async *#candidates(): AsyncIterable<RunSummary> {
     const { runId: wanted, agent } = this.#wanted;
     if (wanted !== undefined) {
@@ -202,7 +205,7 @@ export class InboxReader {
     }
   }
 
-  /** The runs that the person has put away, of which some are known. */
+  /** Returns the runs that the person has closed or snoozed. `known` contains runs that were already read. */
   async #awayRuns(known: ReadonlyMap<string, RunSummary>): Promise<RunSummary[]> {
     const away: RunSummary[] = [];
     for (const id of this.#hidden.keys()) {
@@ -221,7 +224,7 @@ function isInInbox({ status, waitsFor }: RunSummary): boolean {
   return stopped.some((each) => each === status) || (status === "paused" && waitsFor.includes("crash_loop"));
 }
 
-/** The agent of the runs of a program of the gateway. */
+/** Returns the agent id of the runs of a program that uses the gateway. */
 function programOf(name: string): AgentId {
   return `reeve:gateway/${name}` as AgentId;
 }

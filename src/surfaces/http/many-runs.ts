@@ -20,7 +20,7 @@ const mostRuns = 200;
 export interface OrderDesk {
   readonly runtime: Runtime;
   readonly figures: FiguresOfRuns;
-  /** The name that the events of the runs carry. */
+  /** The name of the caller. It is recorded in the events of the runs. */
   readonly by: string;
   readonly mayGive: (order: RunOrder) => boolean;
 }
@@ -30,7 +30,10 @@ export interface OrderPreview {
   /** The runs that the order would change. */
   readonly runIds: string[];
   readonly refused: Refusal[];
-  /** What resumed runs may still spend in all. `null`: one of them has no limit, or none would be resumed. */
+  /**
+   * Maximum amount that all resumed runs together may still spend. `null` if one of them has no limit, or if no run
+   * would be resumed.
+   */
   readonly atMostUsd: number | null;
 }
 
@@ -40,13 +43,16 @@ export interface OrderOutcome {
   readonly refused: Refusal[];
 }
 
-/** Runs that an order does not change, with a sentence that holds for each of them. */
+/** Runs that an order does not change, with a sentence that states the reason for all of them. */
 interface Refusal {
   readonly reason: string;
   readonly runIds: string[];
 }
 
-/** Says what an order would do to each of up to 200 runs. Nothing is changed. Throws `invalid_argument` for more runs. */
+/**
+ * Returns the effect that an order would have on each of up to 200 runs. No run is changed. Throws
+ * `invalid_argument` for more runs.
+ */
 export async function previewOrder(
   order: RunOrder,
   chosen: ChosenRuns,
@@ -64,7 +70,7 @@ export async function previewOrder(
 
 /**
  * Gives an order to up to 200 runs, such as those of a preview. Each run is checked again. A run to which the order
- * no longer applies is refused without an effect on the others, so that an order can be repeated.
+ * no longer applies is refused, while the other runs still receive it. Therefore an order can be repeated.
  */
 export async function giveOrder(
   order: GivenOrder,
@@ -80,7 +86,7 @@ export async function giveOrder(
   return { runIds: done, refused: byReason(verdicts) };
 }
 
-/** The given runs, or those that fit a query at this moment. */
+/** The given runs, or the runs that match a query at this moment. */
 export type ChosenRuns = { readonly runIds: readonly string[] } | { readonly query: RunQuery };
 
 /** A run that an order names. */
@@ -90,7 +96,7 @@ interface ChosenRun {
   readonly run: RunSummary | undefined;
 }
 
-/** Returns the runs of an order. Throws `invalid_argument` if they are too many. */
+/** Returns the runs of an order. Throws `invalid_argument` if there are too many. */
 async function findChosen(runtime: Runtime, chosen: ChosenRuns): Promise<readonly ChosenRun[]> {
   if ("query" in chosen) {
     const count = await runtime.count(chosen.query);
@@ -117,9 +123,9 @@ function tooMany(count: number): Fault {
 
 interface Verdict {
   readonly runId: string;
-  /** Why the order does not fit the run. `null` if it fits. */
+  /** Why the order cannot be applied to the run. `null` if it can. */
   readonly reason: string | null;
-  /** What the run may still spend if it is resumed. `null` if it has no limit. */
+  /** Amount that the run may still spend if it is resumed. `null` if it has no limit. */
   readonly leftUsd: number | null;
 }
 
@@ -158,13 +164,13 @@ const needs: Readonly<Record<TopUpName, string>> = {
   deadlineMs: "time",
 };
 
-/** An order with the reason that a cancelled run records. */
+/** An order with the reason that is recorded in cancelled runs. */
 interface GivenOrder {
   readonly order: RunOrder;
   readonly reason?: string;
 }
 
-/** Carries the order out. A run that cannot take it any more is refused, and the others are not affected. */
+/** Executes the order. A run that can no longer take it is refused; the other runs are not affected. */
 async function carryOut(
   { order: wanted, reason }: GivenOrder,
   verdict: Verdict,
@@ -183,7 +189,7 @@ async function carryOut(
   }
 }
 
-/** The store deletes the run only if it has ended, and no worker and no mail may continue it. */
+/** Deletes a run. The store deletes it only if it has ended, and if no worker and no message can continue it. */
 async function deleteEnded(runtime: Runtime, { runId }: RunHandle, verdict: Verdict): Promise<Verdict> {
   const deleted = await runtime.collect({ endedBefore: Number.MAX_SAFE_INTEGER, only: [runId] });
   return deleted > 0 ? verdict : { ...verdict, reason: "The run is in use, or it was resumed." };

@@ -10,7 +10,7 @@ import {
   type ValueOf,
 } from "./schema/schema.ts";
 
-/** The HTTP status of each fault. A fault that is not listed is the server's: 500. */
+/** The HTTP status of each fault. A fault that is not listed is an error of the server: 500. */
 const statuses: { readonly [Code in FaultCode]?: number } = {
   invalid_argument: 400,
   not_json: 400,
@@ -42,7 +42,7 @@ function statusOf(code: FaultCode): number {
   return statuses[code] ?? (modelErrorKind(code) === undefined ? 500 : 502);
 }
 
-/** RFC 9457. The fault code is in `code`, and in `type` as a URN. */
+/** A problem as in RFC 9457. The fault code is in `code`, and in `type` as a URN. */
 const problemSchema = named(
   "Problem",
   object({
@@ -58,13 +58,16 @@ const problemSchema = named(
 /** What a caller learns about an error. */
 export type Problem = ValueOf<typeof problemSchema>;
 
-/** How the routes of a protocol write errors. Every error of the route has this format, also a missing token. */
+/**
+ * Defines how the routes of a protocol write errors. Every error of the route has this format, including the error
+ * for a missing token.
+ */
 export interface ErrorFormat {
   readonly contentType: string;
   readonly schema: Schema;
   /** Returns the body of an error. */
   body(problem: Problem): unknown;
-  /** Returns the status of an error. Default: the status of the problem. */
+  /** Returns the HTTP status of an error. Default: the status of the problem. */
   status?(problem: Problem): number;
 }
 
@@ -96,8 +99,8 @@ export function errorResponse(
 }
 
 /**
- * What a caller learns about a fault. The texts of an unexpected error may contain anything, so a caller gets only the
- * code of those; the server reports them to `onError`.
+ * Returns the data about a fault that a caller receives. The text of an unexpected error may contain secrets, so
+ * the caller receives only its code; the server reports the text to `onError`.
  */
 export function problemOf(fault: Fault, status: number = statusOf(fault.code)): Problem {
   const { message, details } = fault.toJSON();

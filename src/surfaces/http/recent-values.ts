@@ -1,4 +1,4 @@
-/** A map with a maximum size. The value that was set the longest ago leaves first. */
+/** A map with a maximum size. When it is full, the value that was set first is removed. */
 export class RecentValues<Key, Value> {
   readonly #most: number;
   readonly #values = new Map<Key, Value>();

@@ -1,12 +1,12 @@
 import { Fault, JsonCounter, type JsonValue } from "../../kernel/index.ts";
 
-/** Maximum nesting of a JSON body. Code that walks a deeper value could overflow the stack. */
+/** Maximum nesting depth of a JSON body. Code that processes a deeper value could overflow the stack. */
 const maxDepth = 64;
 
-/** Maximum number of JSON values of a body that carries no input of a run, or one message to a run that works. */
+/** Maximum number of JSON values of a body without run input, or with one message to an active run. */
 export const maxCommandValues = 10_000;
 
-/** A limit of the bytes and values of a body, and the option of the server that sets the bytes. */
+/** A limit for the bytes and values of a body, and the name of the server option that sets the bytes. */
 export interface BodyLimit {
   readonly maxBytes: number;
   /** Maximum number of JSON values. Default: `maxJsonValues`. */
@@ -17,8 +17,8 @@ export interface BodyLimit {
 
 /**
  * Returns the request with a body that fails with `too_large` after this number of bytes. JSON also fails after
- * this number of values, and with `invalid_argument` if it is nested too deeply. Both are counted while the bytes arrive,
- * so that whatever reads the body parses no more than that.
+ * this number of values, and with `invalid_argument` if it is nested too deeply. The limits are checked while the
+ * bytes arrive, so that a reader of the body never parses more than the limits allow.
  */
 export function limitedRequest(request: Request, limit: BodyLimit): Request {
   if (request.body === null) return request;
@@ -54,7 +54,7 @@ export function limitedRequest(request: Request, limit: BodyLimit): Request {
   return new Request(url, { method, headers, signal, body: counted, duplex: "half" });
 }
 
-/** Reads a JSON body of a `limitedRequest`. Returns `undefined` if there is none. */
+/** Reads the JSON body of a `limitedRequest`. Returns `undefined` if the body is empty. */
 export async function jsonBody(request: Request): Promise<JsonValue | undefined> {
   const source = await bodyText(request);
   if (source === "") return undefined;
@@ -85,7 +85,10 @@ function parsed(source: string): JsonValue {
   }
 }
 
-/** Libraries differ in which types they read as JSON, so every type that contains the word is counted. */
+/**
+ * Whether a body may be JSON. Libraries differ in the media types that they read as JSON, so every type that
+ * contains the word counts.
+ */
 function mayBeJson(headers: Headers): boolean {
   return /json|^$/iu.test(headers.get("content-type") ?? "");
 }

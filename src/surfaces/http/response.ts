@@ -2,15 +2,15 @@ import { sha256 } from "../../runtime/index.ts";
 import type { Reply, Route } from "./route.ts";
 
 /**
- * What a page of the server may load: its own files and its own API, no inline scripts, no frames. Of inline styles, only
- * those whose hashes are given.
+ * Returns the content security policy of a page: it may load its own files and call its own API, but it may use no
+ * inline scripts and no frames. Only inline styles with the given hashes are allowed.
  */
 export function pagePolicy(hashes: readonly string[]): string {
   const styles = ["'self'", ...hashes.map((hash) => `'sha256-${hash}'`)].join(" ");
   return `default-src 'none'; script-src 'self'; style-src ${styles}; img-src 'self' data:; font-src 'self'; connect-src 'self'; base-uri 'none'; form-action 'self'; frame-ancestors 'none'`;
 }
 
-/** The hashes of the styles inside a page, for its policy. */
+/** Returns the hashes of the inline styles of a page, for its policy. */
 export function styleHashes(html: string): readonly string[] {
   return [...html.matchAll(/<style>(?<text>.*?)<\/style>/gsu)].map(({ groups }) =>
     Buffer.from(sha256(groups?.["text"] ?? ""), "base64url").toString("base64"),
@@ -19,7 +19,7 @@ export function styleHashes(html: string): readonly string[] {
 
 const noPolicy = "default-src 'none'; frame-ancestors 'none'";
 
-/** Adds the headers with which browsers protect their users. A response with policies of its own keeps them. */
+/** Adds the headers with which browsers protect their users. Policies that the response already has are kept. */
 export function secured(response: Response, policy?: string): Response {
   const { headers } = response;
   headers.set("content-security-policy", policy ?? headers.get("content-security-policy") ?? noPolicy);
@@ -31,7 +31,7 @@ export function secured(response: Response, policy?: string): Response {
   return response;
 }
 
-/** The response for what a handler returned. */
+/** Creates the response for the return value of a handler. */
 export function resultResponse({ responses }: Route, result: Reply | undefined): Response {
   const { status = responses[0]?.status ?? 200, value, headers } = result ?? {};
   if (value === undefined) return new Response(null, { status, ...(headers !== undefined && { headers }) });

@@ -7,8 +7,8 @@ import type { ServerParts } from "./server-parts.ts";
 /** One request to a route, after access and all schemas were checked. */
 export interface RouteRequest<Params = unknown, Query = unknown, Body = unknown> {
   /**
-   * The runtime as the caller may see it: the view of the tenant and user of the token. For a token without a tenant,
-   * which has the scope `admin`, the whole runtime.
+   * The runtime restricted to the data that the caller may see: those of the token's tenant and user. For a token
+   * without a tenant, which has the scope `admin`, this is the whole runtime.
    */
   readonly runtime: Runtime;
   readonly access: Access;
@@ -19,7 +19,7 @@ export interface RouteRequest<Params = unknown, Query = unknown, Body = unknown>
   readonly request: Request;
   /** What all routes of the server share. */
   readonly server: ServerParts;
-  /** Ends the connection at once. Absent if the host of the fetch handler offers no way to do it. */
+  /** Closes the connection immediately. Absent if the host of the fetch handler cannot do this. */
   readonly disconnect?: () => void;
 }
 
@@ -34,8 +34,8 @@ export interface RouteResponse<Value = unknown> {
 }
 
 /**
- * One route. The server derives the check of the access and of the values, the OpenAPI document and the tests of all
- * routes from it. `createServer(runtime, { routes })` adds routes of other modules to the table.
+ * One route. From this data the server derives the checks of access and values, the OpenAPI document, and the tests
+ * of all routes. `createServer(runtime, { routes })` adds routes of other modules to the table.
  */
 export interface Route {
   /** Unique name, such as `runs.list`. */
@@ -44,56 +44,58 @@ export interface Route {
   /** Path with parameters in braces, such as `/api/runs/{runId}`. */
   readonly path: string;
   readonly summary: string;
-  /** The scope that the token must have. `null`: the route needs no token. */
+  /** The scope that the token must have. `null` if the route needs no token. */
   readonly scope: Scope | null;
   /**
-   * Whether the handler authenticates requests itself. With `scope: null` only: requests that it refuses as
-   * `unauthenticated` share one rate limit, and others are not counted, so that a flood does not affect them. Default: `false`.
+   * Whether the handler authenticates requests itself. Only allowed with `scope: null`. Requests that the handler
+   * refuses as `unauthenticated` share one rate limit. Other requests are not counted, so that a flood of refused
+   * requests does not affect them. Default: `false`.
    */
   readonly authenticates?: boolean;
   readonly params?: Schema;
   readonly query?: Schema;
-  /** The JSON body. If absent, the handler reads the body itself. */
+  /** Schema of the JSON body. If absent, the handler reads the body itself. */
   readonly body?: Schema;
-  /** Whether a request may lack the body. The handler then receives an empty object. Default: `false`. */
+  /** Whether the body may be absent. The handler then receives an empty object. Default: `false`. */
   readonly isBodyOptional?: boolean;
   /**
-   * Whether the body carries input of a run, such as a message with images. Its size is then limited by `maxBodyBytes` of the
-   * server instead of `maxCommandBytes`. Default: `false`.
+   * Whether the body contains input of a run, such as a message with images. Its size is then limited by
+   * `maxBodyBytes` of the server instead of `maxCommandBytes`. Default: `false`.
    */
   readonly carriesInput?: boolean;
   /**
-   * Maximum number of JSON values of the body: `maxJsonValues` for a body that carries input, otherwise `maxCommandValues`. Each
-   * value costs time in every part of the process that reads it.
+   * Maximum number of JSON values of the body. Default: `maxJsonValues` for a body with run input, otherwise
+   * `maxCommandValues`. The number is limited because each value takes time in every part of the process that reads
+   * it.
    */
   readonly maxValues?: number;
   readonly responses: readonly RouteResponse[];
-  /** Whether the response is a stream. It counts against the limit of streams and has no end of its own. */
+  /** Whether the response is a stream. A stream is counted for the limit of open streams, and remains open. */
   readonly isStream?: boolean;
-  /** Format of all errors of the route. Default: problem+json. */
+  /** Format of all errors of the route. Default: problem+json (RFC 9457). */
   readonly errors?: ErrorFormat;
   handle(request: RouteRequest): MaybePromise<RouteResult>;
 }
 
-/** A response with its status. A value without a status has the first status of the route. */
+/** A response with its status. A value without a status is sent with the first status of the route. */
 export interface Reply {
   readonly status: number;
   readonly value?: unknown;
   readonly headers?: Readonly<Record<string, string>>;
 }
 
-/** What a handler returns: a reply, a whole response, or nothing for a response without a body. */
+/** The return value of a handler: a reply, a complete response, or nothing for a response without a body. */
 export type RouteResult = Reply | Response | undefined;
 
 type NoValues = Readonly<Record<string, never>>;
 
 declare const values: unique symbol;
 
-/** A route with the types of its values, from which the page derives its requests. */
+/** A route with the types of its values. The page derives its requests from these types. */
 export interface TypedRoute<Method, Path, Params, Query, Body, Result> extends Route {
   readonly method: Method & Route["method"];
   readonly path: Path & string;
-  /** Only the compiler uses this property; no route has it. */
+  /** Exists only for the compiler; no route object has this property. */
   readonly [values]?: {
     readonly params: Params;
     readonly query: Query;
@@ -137,7 +139,7 @@ export function route<
   return options;
 }
 
-/** A reply whose value must have the type of a schema. */
+/** Creates a reply whose value must have the type of a schema. */
 export function reply<Value>(
   of: RouteResponse<Value>,
   value: NoInfer<Value>,

@@ -15,8 +15,8 @@ interface KnownRun {
 }
 
 /**
- * The views of the runs that were asked for last. The first view of a run costs O(events), the next one the events since
- * then, and an earlier position fewer than 1,000 events.
+ * The views of the runs that were requested last. The first view of a run takes O(events), a later view takes O(new
+ * events), and a view of an earlier position takes less than 1,000 events.
  */
 export class RunViews {
   readonly #runs = new RecentValues<RunId, KnownRun>(mostRuns);
@@ -31,7 +31,10 @@ export class RunViews {
     return (await this.#upToDate(run)).history.at(seq);
   }
 
-  /** The steps of the run, and what is drawn over time, up to the newest event. They change when the run is read again. */
+  /**
+   * Returns the steps of the run and the data for its timeline, up to the newest event. Both change when the run is
+   * read again.
+   */
   async past(run: RunHandle): Promise<RunPast> {
     return (await this.#upToDate(run)).past;
   }
@@ -44,7 +47,7 @@ export class RunViews {
     return known;
   }
 
-  /** The run that was not asked for the longest is forgotten first. */
+  /** Returns the cached run. When the cache is full, the run whose last request is oldest is removed. */
   #known(run: RunHandle): KnownRun {
     const { runId } = run;
     const known = this.#runs.get(runId) ?? {

@@ -14,12 +14,12 @@ import {
   type Signal,
 } from "../../kernel/index.ts";
 
-/** What is known about a run before its agent is made. */
+/** The data that are known about a run before its agent is created. */
 export interface StartRequest {
-  /** Id of the new run. The same for every repetition of a request with an idempotency key. */
+  /** Id of the new run. All repetitions of a request with an idempotency key have the same id. */
   readonly runId: string;
   readonly input: JsonValue;
-  /** The session that the caller named. `undefined`: a new one. */
+  /** The session that the caller named. `undefined` if a new session is to be created. */
   readonly sessionId: string | undefined;
   readonly userId: string | null;
   readonly tenantId: string | null;
@@ -28,18 +28,18 @@ export interface StartRequest {
 /** The agent of a new run. */
 export interface StartedAgent {
   readonly agent: HostedAgent;
-  /** Stored with the run in addition to the caller's metadata, for a resolver that makes the agent again. */
+  /** Stored with the run in addition to the caller's metadata, so that a resolver can create the agent again. */
   readonly metadata?: JsonObject;
-  /** The session of the run, if the agent belongs to one. Default: the session that the caller named. */
+  /** The session of the run, if the agent belongs to a session. Default: the session that the caller named. */
   readonly sessionId?: string;
 }
 
 /** The file with the instructions of an agent. */
 export interface PromptFile {
-  /** Reads the instructions as the file has them now. */
+  /** Reads the current instructions from the file. */
   read(): Promise<PromptText>;
   /**
-   * Replaces the instructions. Throws `version_mismatch` if the text of the file is not that of `hash`, and
+   * Replaces the instructions. Throws `version_mismatch` if the file's text no longer has the hash `hash`, and
    * `permission_denied` if the file must not be changed. Returns the file after the change.
    */
   save(instructions: string, hash: string): Promise<PromptText>;
@@ -52,19 +52,19 @@ export interface PromptText {
   readonly instructions: string;
   /** Hash of the whole file. */
   readonly hash: string;
-  /** Why the file must not be changed. `null` if it may be. */
+  /** Why the file must not be changed. `null` if it can be changed. */
   readonly refusal: string | null;
 }
 
-/** What is known of an agent that a caller wants to change for one run. */
+/** The data about an agent that a caller wants to change for one run. */
 export interface ChangeableAgent {
   readonly name: string;
   readonly allowed: AllowedChanges;
-  /** Names of the models that the agent has itself. The first one is its main model. */
+  /** Names of the models that the agent itself defines. The first one is its main model. */
   readonly models: readonly string[];
 }
 
-/** An agent that callers may start by its name, and that is made for each run. */
+/** An agent that callers may start by its name, and that is created separately for each run. */
 export interface ServedAgent {
   readonly name: string;
   readonly description?: string;
@@ -75,44 +75,47 @@ export interface ServedAgent {
   readonly subAgents?: readonly string[];
   /** Names of the skills that it may load. */
   readonly skills?: readonly string[];
-  /** What each run of the agent may spend at most. If absent, callers are not told. */
+  /** Maximum cost of each run of the agent. If absent, callers receive no such information. */
   readonly maxCostUsd?: number;
-  /** JSON Schema of its input. If absent, the input is a message. */
+  /** JSON Schema of the input. If absent, the input is a message. */
   readonly inputSchema?: JsonSchema;
   /**
-   * Whether the agent is left out of lists, because it cannot be used at the moment. `start` then says why. Default:
-   * `false`.
+   * Whether the agent is left out of lists, because it cannot be used at the moment. `start` then throws the
+   * reason. Default: `false`.
    */
   readonly hidden?: boolean;
-  /** What callers with the scope `run` may change in its runs. Default: nothing. */
+  /** The settings that callers with the scope `run` may change in the agent's runs. Default: none. */
   readonly allowedChanges?: AllowedChanges;
   start(request: StartRequest): MaybePromise<StartedAgent>;
-  /** Makes the agent to describe it, for callers who want to change something for one run. If absent, only its facts are known. */
+  /**
+   * Creates the agent only to describe it, for callers who want to change settings for one run. If absent, only the
+   * fields of this object are known.
+   */
   describe?(): MaybePromise<HostedAgent>;
-  /** The file that holds the instructions of the agent. If absent, there is none that a caller may change. */
+  /** The file that contains the instructions of the agent. If absent, callers cannot change the instructions. */
   readonly prompt?: PromptFile;
   /**
-   * Replaces a text of a caller before the agent receives it, such as `/name arguments` by a prompt template. Throws
-   * `not_found` for a name that does not exist. If absent, texts stay as they are.
+   * Replaces a text of a caller before the agent receives it, such as `/name arguments` by a prompt template.
+   * Throws `not_found` for an unknown name. If absent, texts are not changed.
    */
   expand?(text: string, session: { readonly sessionId?: string }): MaybePromise<string>;
-  /** What a person may write as `/NAME`. If absent, nothing. */
+  /** Returns the commands that a person may write as `/NAME`. If absent, there are none. */
   commands?(runtime: Runtime): MaybePromise<readonly AgentCommand[]>;
-  /** Runs a command of an extension. If absent, there are none. */
+  /** Runs a command of an extension. If absent, the agent has no such commands. */
   runCommand?(call: CommandCall): MaybePromise<{ readonly sessionId: string }>;
 }
 
-/** What a command is: code of an extension, a prompt template, or a skill. */
+/** The kinds of commands: code of an extension, a prompt template, or a skill. */
 export const commandKinds = ["command", "prompt", "skill"] as const;
 
-/** What a person may write as `/NAME` to an agent. */
+/** A command that a person may send to an agent as `/NAME`. */
 export interface AgentCommand {
   readonly name: string;
   readonly description: string;
   readonly kind: (typeof commandKinds)[number];
 }
 
-/** A command of an extension with the text that follows its name, and the session in which it was written. */
+/** A command of an extension with the text after its name, and the session in which the person wrote it. */
 export interface CommandCall {
   readonly command: string;
   readonly args: string;
@@ -128,26 +131,29 @@ export interface AgentInfo {
   readonly tools: readonly string[];
   readonly subAgents: readonly string[];
   readonly skills: readonly string[];
-  /** The agent's own budget for a run. A submission can only lower it. `null`: none, or not known before the start. */
+  /**
+   * The agent's own cost limit for a run. A submission can only lower it. `null` if there is none, or if it is
+   * unknown before the start.
+   */
   readonly maxCostUsd: number | null;
-  /** JSON Schema of its input. `null`: the input is a message, or the schema is not known before the start. */
+  /** JSON Schema of the input. `null` if the input is a message, or if the schema is unknown before the start. */
   readonly inputSchema: JsonSchema | null;
   readonly kind: (typeof agentKinds)[number];
   /** Names of the handlers of an object. */
   readonly handlers: readonly string[];
-  /** Signals that a workflow declares. It may wait for others too. */
+  /** Signals that a workflow declares. The workflow may also wait for undeclared signals. */
   readonly signals: readonly MessageInfo[];
   /** Updates that a workflow declares. */
   readonly updates: readonly MessageInfo[];
 }
 
-/** What callers may start: an agent, a durable function, or a call of an object. */
+/** The kinds of definitions that callers may start: an agent, a durable function, or a call of an object. */
 export const agentKinds = ["agent", "workflow", "object"] as const;
 
 /** A signal or an update of a workflow. */
 interface MessageInfo {
   readonly name: string;
-  /** JSON Schema of the value. `null`: every JSON value is accepted. */
+  /** JSON Schema of the value. `null` if every JSON value is accepted. */
   readonly schema: JsonSchema | null;
 }
 
@@ -156,20 +162,20 @@ interface Entry extends Pick<
   "start" | "expand" | "hidden" | "describe" | "prompt" | "commands" | "runCommand"
 > {
   readonly info: AgentInfo;
-  /** Whether `start` makes an agent for each run, such as one with the session as its key. */
+  /** Whether `start` creates an agent for each run, such as an agent with the session as its key. */
   readonly makesAgents: boolean;
   readonly changeable: ChangeableAgent;
   /** The signals that a workflow declares. */
   readonly signals: readonly Signal<never, unknown>[];
 }
 
-/** Agents of a server: a list, or a function that returns the list of the moment. */
+/** Agents of a server: a list, or a function that returns the current list. */
 export type AgentList = readonly (HostedAgent | ServedAgent)[] | (() => readonly ServedAgent[]);
 
 /** The agents that callers of a server may start. */
 export class ServedAgents {
   readonly #source: () => readonly (HostedAgent | ServedAgent)[];
-  /** The list from which the entries were made. A function that returns another list replaces them. */
+  /** The list from which the entries were made. If the function returns another list, the entries are made again. */
   #read: readonly (HostedAgent | ServedAgent)[] = [];
   #entries: ReadonlyMap<string, Entry> = new Map();
 
@@ -179,7 +185,9 @@ export class ServedAgents {
     this.#entries = this.#agents;
   }
 
-  /** Registers the agents of a list. One that is made for each run is registered as a resolver by the caller. */
+  /**
+   * Registers the agents of a list. For an agent that is created for each run, the caller must register a resolver.
+   */
   static register(agents: AgentList, runtime: Pick<Runtime, "register">): void {
     if (typeof agents === "function") return;
     for (const agent of agents) if ("id" in agent) runtime.register(agent);
@@ -197,7 +205,7 @@ export class ServedAgents {
     return [...this.#agents.values()].flatMap(({ info, hidden = false }) => (hidden ? [] : [info]));
   }
 
-  /** Returns the agent of a name. Throws `not_found` also for a hidden agent. */
+  /** Returns the agent with a name. Also throws `not_found` for a hidden agent. */
   find(name: string): AgentInfo {
     const { info, hidden = false } = this.#find(name);
     if (hidden) throw this.#notHosted(name);
@@ -213,7 +221,7 @@ export class ServedAgents {
     return this.#find(name).start(request);
   }
 
-  /** Makes the agent of a name to describe it. Throws `unsupported` if that is not possible. */
+  /** Creates the agent with a name in order to describe it. Throws `unsupported` if that is impossible. */
   async describe(name: string): Promise<HostedAgent> {
     const { describe } = this.#find(name);
     if (describe === undefined)
@@ -224,24 +232,30 @@ export class ServedAgents {
     return describe();
   }
 
-  /** The file with the instructions of an agent. `undefined` if it has none. */
+  /** Returns the file with the instructions of an agent. `undefined` if the agent has no such file. */
   promptFile(name: string): PromptFile | undefined {
     return this.#find(name).prompt;
   }
 
-  /** What callers may change in runs of an agent, by its name or id. Nothing if it is not hosted here. */
+  /**
+   * Returns the settings that callers may change in runs of an agent, which is named by its name or id. No settings
+   * if this process does not host the agent.
+   */
   changeable(name: string): ChangeableAgent {
     return this.#lookUp(name)?.changeable ?? { name, allowed: {}, models: [] };
   }
 
-  /** Returns the signal of a name that a workflow declares. `undefined` if it declares none, or is not hosted here. */
+  /**
+   * Returns the signal with a name that a workflow declares. `undefined` if the workflow does not declare it, or is
+   * not hosted by this process.
+   */
   signal(agent: string, name: string): Signal<never, unknown> | undefined {
     return this.#lookUp(agent)?.signals.find((each) => each.name === name);
   }
 
   /**
-   * Returns an input as the agent receives it: its text, or the first of its parts if that is a text, is expanded. An agent
-   * that is not hosted here expands nothing.
+   * Returns an input as the agent receives it. A text input is expanded, and so is the first content part if it is
+   * a text. The input of an agent that this process does not host is not changed.
    */
   async expand(name: string, input: JsonValue, sessionId: string | undefined): Promise<JsonValue> {
     const expand = this.#lookUp(name)?.expand;
@@ -255,12 +269,12 @@ export class ServedAgents {
     return [{ ...(first as JsonObject), text: await expand(text, session) }, ...others];
   }
 
-  /** What a person may write as `/NAME` to an agent. */
+  /** Returns the commands that a person may send to an agent as `/NAME`. */
   async commands(name: string, runtime: Runtime): Promise<readonly AgentCommand[]> {
     return (await this.#find(name).commands?.(runtime)) ?? [];
   }
 
-  /** Runs a command of an extension of an agent. Throws `not_found` if the agent has no extensions here. */
+  /** Runs a command of an agent's extension. Throws `not_found` if the agent has no extensions in this process. */
   async runCommand(name: string, call: CommandCall): Promise<{ readonly sessionId: string }> {
     const { runCommand } = this.#find(name);
     if (runCommand !== undefined) return runCommand(call);
@@ -268,8 +282,8 @@ export class ServedAgents {
   }
 
   /**
-   * Returns the agent of a name, or the one that made the agent with this id: runs and sessions show the ids of made agents,
-   * and a caller who continues a session sends such an id.
+   * Returns the agent with a name or with the id of an agent that it has created. Runs and sessions show the ids of
+   * created agents, and a caller who continues a session sends such an id.
    */
   #lookUp(name: string): Entry | undefined {
     const maker = this.#agents.get(name.split("/", 1)[0] ?? "");
@@ -332,7 +346,7 @@ function entriesOf(agents: readonly (HostedAgent | ServedAgent)[]): ReadonlyMap<
   return entries;
 }
 
-/** The commands of the extensions of an agent in code. */
+/** Returns the functions for the commands of an agent in code, which its extensions define. */
 function commandsOf(agent: HostedAgent): Pick<ServedAgent, "commands" | "runCommand"> {
   if (!(agent instanceof Agent)) return {};
   return {
@@ -342,13 +356,13 @@ function commandsOf(agent: HostedAgent): Pick<ServedAgent, "commands" | "runComm
   };
 }
 
-/** The commands that the extensions of an agent have registered. */
+/** Returns the commands that the extensions of an agent have registered. */
 export async function extensionCommands(agent: Agent, runtime: Runtime): Promise<readonly AgentCommand[]> {
   const commands = await agent.commands({ runtime });
   return commands.map(({ name, description }) => ({ name, description, kind: "command" }));
 }
 
-/** Names of the models of an agent, its main model first. */
+/** Returns the names of an agent's models, its main model first. */
 export function modelNames({ models = {} }: Pick<HostedAgent, "models">): readonly string[] {
   const { main, ...others } = models;
   const all = [...(main === undefined ? [] : [main]), ...Object.values(others)];
@@ -391,7 +405,7 @@ function messageInfo({ name, schema }: Pick<Signal<never, unknown>, "name" | "sc
   return { name, schema: schema ?? null };
 }
 
-/** Describes an agent by its settings, without making it. */
+/** Describes an agent by its settings, without creating it. */
 export function servedInfo(agent: Omit<ServedAgent, "start">): AgentInfo {
   const { name, description, model, tools = [], subAgents = [], skills = [] } = agent;
   const { maxCostUsd, inputSchema } = agent;

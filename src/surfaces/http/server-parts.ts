@@ -11,20 +11,20 @@ import type { OpenStreams } from "./streams/open-streams.ts";
 /** What all routes of a server share. */
 export interface ServerParts {
   readonly agents: ServedAgents;
-  /** Names of workflows that callers may start although other processes host them. */
+  /** Names of workflows that callers may start although only other processes host them. */
   readonly workflows: ReadonlySet<string>;
   readonly streams: OpenStreams;
   /** The figures that lists of runs show. */
   readonly figures: FiguresOfRuns;
-  /** The runs that work, and the crashes of the day. */
+  /** The active runs, and the crashes of the current day. */
   readonly working: WorkingRuns;
   /** The views of runs that were read last. */
   readonly views: RunViews;
   /** The experiments that were read last. */
   readonly experiments: ExperimentReader;
-  /** The gateway runs of the store. Absent if the server was created without. */
+  /** The gateway runs of the store. Absent if the server was created without a gateway. */
   readonly gateway?: GatewayDesk;
-  /** Rules that load the fonts of the page. Empty without a page. */
+  /** CSS rules that load the fonts of the page. Empty if the server has no page. */
   readonly pageFonts: string;
   /** Absent if the server needs no token. */
   readonly login?: PageLogin;
@@ -32,7 +32,7 @@ export interface ServerParts {
   readonly document: () => JsonObject;
   /** Aborts when the server begins to drain. */
   readonly draining: AbortSignal;
-  /** Throws `closed` if the server is draining and starts no further work. */
+  /** Throws `closed` if the server is draining and therefore starts no new work. */
   readonly refuseIfDraining: () => void;
   /** Reports an error that callers see only as `internal`. */
   readonly report: (error: unknown) => void;

@@ -20,24 +20,24 @@ export interface NewRunOptions extends Omit<SubmitOptions, "userId" | "tenantId"
   /** Name of an agent of the server. */
   readonly agent: string;
   readonly input: JsonValue;
-  /** Default: the id of the request's idempotency key, or a new id. */
+  /** Id of the run. Default: an id derived from the request's idempotency key, or a new id. */
   readonly runId?: string;
 }
 
 export interface StartedRun {
-  /** The run. Its commands carry the name of the caller. */
+  /** The run. Its commands are recorded with the name of the caller. */
   readonly run: RunHandle;
-  /** Whether the input became steering of this run, which was unfinished in the session. */
+  /** Whether the input was sent to this run as steering, because it was still unfinished in the session. */
   readonly isSteered: boolean;
-  /** Seq of the first event of the run that can belong to the answer. */
+  /** Sequence number of the first event of the run that can belong to the answer. */
   readonly fromSeq: number;
-  /** Whether the run had been started before, by the same request. */
+  /** Whether an earlier identical request has already started the run. */
   readonly isRepeated: boolean;
 }
 
 /**
- * Starts a run for the caller of a request: tenant and user are those of the token, whatever the request says. Readers
- * receive text while it is written.
+ * Starts a run for the caller of a request. Tenant and user are taken from the token, regardless of the request.
+ * Readers receive text while the model writes it.
  */
 export async function startRun(request: StartingRequest, options: NewRunOptions): Promise<StartedRun> {
   const { runtime, access, server } = request;
@@ -80,7 +80,10 @@ export async function startRun(request: StartingRequest, options: NewRunOptions)
   return { run: run.as(access.userId ?? access.name), isSteered, fromSeq, isRepeated: isKnown && !isSteered };
 }
 
-/** Where a run has taken the submission `runId` as steering: its event, or the end of the log if it is not there yet. */
+/**
+ * Returns the place at which a run received the submission `runId` as steering: the sequence number of its event,
+ * or the end of the log if the event is not there yet.
+ */
 async function placeOf(run: RunHandle, runId: string): Promise<number> {
   let next = 0;
   for await (const event of run.events({ follow: false })) {
@@ -91,7 +94,10 @@ async function placeOf(run: RunHandle, runId: string): Promise<number> {
   return next;
 }
 
-/** The user of a run that a caller without a tenant starts. A view sets tenant and user itself. */
+/**
+ * Returns the user of a run that a caller without a tenant starts. For other callers the view of the runtime sets
+ * tenant and user itself.
+ */
 function callerOf({ tenantId, userId }: Access): Pick<SubmitOptions, "userId"> {
   return tenantId === null && userId !== null ? { userId } : {};
 }
@@ -107,7 +113,7 @@ export function newRunIdOf(request: Pick<StartingRequest, "request" | "access">)
   return key === undefined ? formatRunId(randomUUID()) : runIdOfKey(request.access, key);
 }
 
-/** The header `Idempotency-Key` of a request. `undefined` if it is absent. */
+/** Returns the header `Idempotency-Key` of a request. `undefined` if it is absent. */
 function idempotencyKey({ request }: Pick<RouteRequest, "request">): string | undefined {
   const key = request.headers.get("idempotency-key");
   if (key === null) return undefined;
@@ -116,13 +122,19 @@ function idempotencyKey({ request }: Pick<RouteRequest, "request">): string | un
   return key;
 }
 
-/** P1: the id of the input of an idempotency key, the same for every repetition by the same caller. `undefined` without a key. */
+/**
+ * Returns the input id for an idempotency key. Repetitions by the same caller get the same id (rule P1).
+ * `undefined` without a key.
+ */
 export function inputIdOf(request: Pick<RouteRequest, "request" | "access">): string | undefined {
   const key = idempotencyKey(request);
   return key === undefined ? undefined : digestOf(request.access, key);
 }
 
-/** The stored id of the run that a caller starts with these values. Other callers get other ids for the same values. */
+/**
+ * Returns the stored id of the run that a caller starts with these values. For other callers, the same values
+ * result in other ids.
+ */
 export function runIdOfKey(access: Access, ...key: readonly JsonValue[]): string {
   return runIdWithin(access.tenantId, formatRunId(digestOf(access, ...key)));
 }

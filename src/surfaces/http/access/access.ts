@@ -1,33 +1,36 @@
 import { Fault, type TenantScope } from "../../../kernel/index.ts";
 
 /**
- * What a token may do. `read` reads; `run` also starts runs, controls them and changes sessions; `admin` also delivers
- * dead letters again, and may see the whole store.
+ * The rights of a token. `read` can read; `run` also starts runs, controls them and changes sessions; `admin` also
+ * delivers dead letters again, and may see the whole store.
  */
 export const scopes = Object.freeze(["read", "run", "admin"] as const);
 
 /** One of `scopes`. */
 export type Scope = (typeof scopes)[number];
 
-/** The caller of a request, and what the caller may do. */
+/** The caller of a request, with the rights of the caller. */
 export interface Access {
   /** Id of the token. `null` if the server needs no token. */
   readonly tokenId: string | null;
-  /** Name of the token. Commands carry it if the token names no user. */
+  /** Name of the token. Commands are recorded with this name if the token names no user. */
   readonly name: string;
   readonly scope: Scope;
-  /** `null` only with the scope `admin`: the caller sees the runs and sessions of all tenants. */
+  /**
+   * Id of the tenant. `null` is possible only with the scope `admin`: the caller then sees the runs and sessions of
+   * all tenants.
+   */
   readonly tenantId: string | null;
-  /** The user in whose name the caller acts. `null`: no particular user. */
+  /** The user in whose name the caller acts. `null` if the token names no user. */
   readonly userId: string | null;
 }
 
-/** The runs that a caller sees. `undefined` if it sees those of all tenants. */
+/** Returns the tenant and user whose runs a caller sees. `undefined` if the caller sees the runs of all tenants. */
 export function scopeOf({ tenantId, userId }: Access): TenantScope | undefined {
   return tenantId === null ? undefined : { tenantId, ...(userId !== null && { userId }) };
 }
 
-/** The access of a server that needs no token: the person at this machine. */
+/** The access to a server that needs no token: the caller is the person at this machine. */
 export const localAccess: Access = Object.freeze({
   tokenId: null,
   name: "local",
@@ -36,7 +39,7 @@ export const localAccess: Access = Object.freeze({
   userId: "person",
 });
 
-/** The access of a route that needs no token. It reaches no run and no session. */
+/** The access to a route that needs no token. No runs and sessions can be reached with it. */
 export const publicAccess: Access = Object.freeze({
   tokenId: null,
   name: "public",

@@ -1,12 +1,15 @@
-/** What the host of the fetch handler knows about the sender of a request. Only Node's host knows it. */
+/**
+ * The data that the host of the fetch handler provides about the sender of a request. Only the host for Node
+ * provides them.
+ */
 export interface SenderBindings {
   readonly incoming?: { readonly socket?: { readonly remoteAddress?: string | undefined } };
 }
 
 /**
- * A key for the sender of a request without a valid token: its address, and for IPv6 the network of 64 bits, because one
- * machine can use all addresses of it. All requests that come through a proxy have the proxy's address. Empty if the host
- * of the fetch handler does not say it.
+ * Returns a key for the sender of a request without a valid token: the sender's IP address, or for IPv6 its 64-bit
+ * network, because one machine can use all addresses of this network. All requests through a proxy have the proxy's
+ * address. Empty if the host of the fetch handler does not provide the address.
  */
 export function addressKey({ incoming }: SenderBindings): string {
   const address = incoming?.socket?.remoteAddress ?? "";

@@ -3,19 +3,19 @@ import { localAccess, type Access } from "./access.ts";
 import type { SenderBindings } from "./address-key.ts";
 import type { Tokens } from "./tokens.ts";
 
-/** The hosts under which a page of this machine reaches its own server. */
+/** The host names with which a page on this machine reaches its own server. */
 export const loopbackHosts: readonly string[] = Object.freeze(["127.0.0.1", "localhost", "[::1]"]);
 
 export interface GateOptions {
-  /** Names under which clients may address the server, without a port. */
+  /** Host names with which clients may address the server, without a port. */
   readonly hosts: readonly string[];
-  /** `null`: requests need no token, and only this machine may send them. */
+  /** The tokens of the server. `null` if requests need no token; then only this machine may send requests. */
   readonly tokens: Tokens | null;
   /** Name of the page's cookie. */
   readonly cookie: string;
 }
 
-/** Decides for whom a request is made, and refuses requests that a browser sends on behalf of another site. */
+/** Decides in whose name a request is made, and refuses requests that a browser sends on behalf of another site. */
 export class AccessGate {
   readonly #hosts: ReadonlySet<string>;
   readonly #tokens: Tokens | null;
@@ -28,8 +28,9 @@ export class AccessGate {
   }
 
   /**
-   * Refuses a request for another host or from another origin. Without tokens also one from another machine, whatever the
-   * host of the fetch handler listens at, and one whose sender that host does not tell.
+   * Throws if a request is for another host or comes from another origin. Without tokens, also throws if the
+   * request comes from another machine, or if its sender is unknown; this does not depend on the address at which
+   * the host of the fetch handler listens.
    */
   checkOrigin(request: Request, sender: SenderBindings): void {
     checkOrigin(request, this.#hosts);
@@ -41,7 +42,7 @@ export class AccessGate {
       );
   }
 
-  /** Returns for whom the request is made. Throws `unauthenticated` if it has no valid token. */
+  /** Returns in whose name the request is made. Throws `unauthenticated` if it has no valid token. */
   async identify({ headers }: Request): Promise<Access> {
     if (this.#tokens === null) return localAccess;
     const token = bearer(headers.get("authorization")) ?? cookieValue(headers.get("cookie"), this.#cookie);
@@ -55,20 +56,20 @@ export class AccessGate {
     );
   }
 
-  /** Whether the access of an open stream still holds. */
+  /** Whether the access of an open stream is still valid. */
   async isValid({ tokenId }: Access): Promise<boolean> {
     return this.#tokens === null || tokenId === null || this.#tokens.isValid(tokenId);
   }
 }
 
-/** Names under which clients may address a server, for `checkOrigin`. */
+/** Returns the host names with which clients may address a server, for `checkOrigin`. */
 export function hostNames(hosts: readonly string[]): ReadonlySet<string> {
   return new Set(hosts.map((host) => host.toLowerCase()));
 }
 
 /**
- * Refuses a request for a host that is not in `hosts` (DNS rebinding) and from another origin (a page of another
- * site). The names are compared without a prefix or wildcard.
+ * Throws if a request is for a host that is not in `hosts` (protection against DNS rebinding), or comes from
+ * another origin (a page of another site). Names must be equal; prefixes and wildcards are not supported.
  */
 export function checkOrigin({ headers, url, method }: Request, hosts: ReadonlySet<string>): void {
   const host = (headers.get("host") ?? new URL(url).host).toLowerCase();
@@ -87,7 +88,7 @@ export function checkOrigin({ headers, url, method }: Request, hosts: ReadonlySe
     throw new Fault("permission_denied", "requests from pages of other sites are refused");
 }
 
-/** Whether only programs of this machine reach an address, or have it. */
+/** Whether an address is a loopback address, which only programs of this machine can reach or have. */
 export function isLoopback(address: string): boolean {
   return address === "localhost" || address === "::1" || /^(?:::ffff:)?127(?:\.\d{1,3}){3}$/iu.test(address);
 }
@@ -110,7 +111,7 @@ function bearer(header: string | null): string | undefined {
   return /^bearer +(\S+)$/iu.exec(header ?? "")?.[1];
 }
 
-/** The value of the first cookie with this name. */
+/** Returns the value of the first cookie with this name. */
 export function cookieValue(header: string | null, name: string): string | undefined {
   for (const pair of (header ?? "").split(";")) {
     const at = pair.indexOf("=");

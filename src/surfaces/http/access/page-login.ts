@@ -8,8 +8,8 @@ import type { Tokens } from "./tokens.ts";
 const cookieMs = 30 * 24 * 60 * 60 * 1000;
 
 /**
- * Lets the person at this machine open the page: a link that works once sets a cookie. The cookie is a token like any
- * other, so it survives a restart of the server, and `reeve token revoke` ends it.
+ * Lets the person at this machine open the page: a link that can be used once sets a cookie. The cookie is an
+ * ordinary token, so it survives a restart of the server, and can be revoked with `reeve token revoke`.
  */
 export class PageLogin {
   readonly #tokens: Tokens;
@@ -21,14 +21,17 @@ export class PageLogin {
     this.#cookie = cookie;
   }
 
-  /** Returns the path of a link that works once. An earlier link stops working. */
+  /** Returns the path of a link that can be used once. Earlier links become invalid. */
   link(): string {
     const code = randomBytes(32);
     this.#code = code;
     return `/login?code=${code.toString("base64url")}`;
   }
 
-  /** Uses the link up and returns the `set-cookie` header of the page. Throws `unauthenticated` for any other code. */
+  /**
+   * Makes the link invalid and returns the `set-cookie` header of the page. Throws `unauthenticated` for any other
+   * code.
+   */
   async redeem(text: string): Promise<string> {
     const code = Buffer.from(text, "base64url");
     const expected = this.#code;
@@ -49,8 +52,9 @@ export class PageLogin {
   }
 
   /**
-   * Returns the `set-cookie` header for a token that a person has entered. The token itself becomes the cookie, so that
-   * revoking it ends the access of the browser. Throws `unauthenticated` for an unknown, revoked or expired token.
+   * Returns the `set-cookie` header for a token that a person has entered. The cookie contains the token itself, so
+   * that revoking the token also ends the access of the browser. Throws `unauthenticated` for an unknown, revoked
+   * or expired token.
    */
   async signIn(token: string): Promise<string> {
     if ((await this.#tokens.verify(token)) === undefined)

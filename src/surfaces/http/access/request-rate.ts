@@ -7,10 +7,15 @@ export interface RateOptions {
   readonly burst: number;
 }
 
-/** Maximum number of callers that are remembered. A caller that is forgotten may send a full burst again. */
+/**
+ * Maximum number of callers that are remembered. A caller that is no longer remembered may send a full burst again.
+ */
 const maxCallers = 10_000;
 
-/** Limits the requests of each caller to a `burst`, which refills with `perSecond`. */
+/**
+ * Limits the requests of each caller. A caller may send `burst` requests at once; this allowance is refilled at a
+ * rate of `perSecond`.
+ */
 export class RequestRate {
   readonly #options: RateOptions;
   readonly #now: () => number;
@@ -21,7 +26,7 @@ export class RequestRate {
     this.#now = now;
   }
 
-  /** Counts a request. Throws `rate_limited`, with the seconds to wait, if the caller has none left. */
+  /** Counts a request. Throws `rate_limited`, with the seconds to wait, if the caller has used up its requests. */
   count(caller: string): void {
     const { perSecond, burst } = this.#options;
     const now = this.#now();

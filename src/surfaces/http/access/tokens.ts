@@ -15,7 +15,7 @@ export interface TokenOptions {
   /** Name for people, shown in lists. */
   readonly name: string;
   readonly scope: Scope;
-  /** If absent, the token sees all tenants; only `admin` tokens may. */
+  /** Tenant of the token. If absent, the token sees all tenants, which is allowed only for `admin` tokens. */
   readonly tenantId?: string;
   /** User of the tenant. If absent, the token sees all users of the tenant. */
   readonly userId?: string;
@@ -23,7 +23,7 @@ export interface TokenOptions {
   readonly expiresAt?: number;
 }
 
-/** A token as lists show it. The secret is not stored. */
+/** A token as it is shown in lists. The secret is not stored. */
 export interface TokenInfo {
   readonly tokenId: string;
   readonly name: string;
@@ -36,11 +36,14 @@ export interface TokenInfo {
 
 /** The tokens with which programs and pages use a server. */
 export interface Tokens {
-  /** Creates a token and returns its text, which is shown once. */
+  /** Creates a token and returns its text, which cannot be read again later. */
   create(options: TokenOptions): Promise<{ readonly token: string; readonly info: TokenInfo }>;
   /** All tokens, oldest first. */
   list(): Promise<readonly TokenInfo[]>;
-  /** Revokes a token. Requests with it are refused from then on, and its open streams end. Returns whether it existed. */
+  /**
+   * Revokes a token. From then on, requests with it are refused, and its open streams end. Returns whether the
+   * token existed.
+   */
   revoke(tokenId: string): Promise<boolean>;
   /** Returns the access of a token's text. `undefined` if the token is unknown, revoked or expired. */
   verify(token: string): Promise<Access | undefined>;
@@ -49,7 +52,10 @@ export interface Tokens {
 }
 
 interface StoredToken extends Omit<TokenInfo, "tokenId"> {
-  /** SHA-256 of the secret part, in hexadecimal. The secret has 256 random bits, so a slow hash would add nothing. */
+  /**
+   * SHA-256 of the secret part, in hexadecimal. The secret has 256 random bits, so a slow hash function would not
+   * increase security.
+   */
   readonly hash: string;
 }
 
@@ -57,7 +63,7 @@ const namespace = "tokens";
 const form = /^reeve_([0-9a-f]{16})_([A-Za-z0-9_-]{43})$/u;
 const maxName = 100;
 
-/** Tokens that are kept in the records of a store, hashed. Every process that opens the store accepts them. */
+/** Tokens whose hashes are stored in the records of a store. Every process that opens the store accepts them. */
 export function storedTokens(records: Records, now: () => number = Date.now): Tokens {
   if (typeof (records as Partial<Records> | null)?.put !== "function")
     throw new Fault(
@@ -114,7 +120,7 @@ function hashOf(secret: string): string {
   return sha256Hex(secret);
 }
 
-/** Compares two hashes in a time that does not depend on their contents. */
+/** Compares two hashes in a time that is independent of their contents. */
 function isEqual(one: string, other: string): boolean {
   return timingSafeEqual(Buffer.from(one, "hex"), Buffer.from(other, "hex"));
 }

@@ -11,26 +11,35 @@ import type { RunView } from "../../view/run-view.ts";
 import { isResult } from "../../view/recorded-calls.ts";
 import { RecentValues } from "../recent-values.ts";
 
-/** What a list shows of a run beside its summary. The figures are those of the newest event, also while the run works. */
+/**
+ * The data that a list shows about a run in addition to its summary. They are always current up to the newest
+ * event, even while the run is executed.
+ */
 export interface RunFigures {
   readonly runId: string;
   /** Number of events. */
   readonly events: number;
-  /** Number of tasks. 0 if the events of the run are not kept. */
+  /** Number of tasks. 0 if the events of the run are no longer stored. */
   readonly agents: number;
   /** Number of tasks that have not ended. */
   readonly liveAgents: number;
-  /** Number of model calls, tool calls and steps that have a result, without those that a fork shares with its origin. */
+  /**
+   * Number of model calls, tool calls and steps that have a result. Those that a fork shares with its original run
+   * are not counted.
+   */
   readonly steps: number;
-  /** Number of steps that a fork shares with its origin. */
+  /** Number of steps that a fork shares with its original run. */
   readonly freeSteps: number;
-  /** The run of which this run is a fork, and the last event that both share. `null` if it is not a fork. */
+  /**
+   * The original run of a fork, and the sequence number of the last event that both share. `null` if this run is
+   * not a fork.
+   */
   readonly forkedFrom: { readonly runId: string; readonly at: number } | null;
   /** `null` if a price is unknown. */
   readonly costUsd: number | null;
-  /** Budget of the run with all top-ups. `null` if it has no limit. */
+  /** Cost limit of the run including all top-ups. `null` if it has no limit. */
   readonly maxCostUsd: number | null;
-  /** The other limits of the run, in the same way. */
+  /** Maximum number of turns, including all top-ups. `null` if it has no limit. */
   readonly maxTurns: number | null;
   readonly maxTokens: number | null;
   readonly deadlineMs: number | null;
@@ -41,20 +50,20 @@ export interface RunFigures {
   readonly crashes: readonly { readonly at: number; readonly replayed: number; readonly savedUsd: number }[];
 }
 
-/** A run that is folded up to one event, from which a later reader continues. */
+/** The data of a run, calculated up to one event, from which a later read continues. */
 interface Counted {
   readonly fold: RunFold;
   readonly steps: number;
   readonly freeSteps: number;
 }
 
-/** Number of ended runs whose figures are kept, and of working runs that are kept folded. */
+/** Maximum number of ended runs whose figures are kept, and of active runs whose intermediate data are kept. */
 const mostEnded = 5_000;
 const mostFolded = 200;
 
 /**
- * Reads the figures of runs from their events and keeps them. The first reading of a run costs O(events of the run), a
- * later one O(new events) while the run works, and nothing after its end.
+ * Reads the figures of runs from their events and keeps them. The first read of a run takes O(events of the run). A
+ * later read takes O(new events) while the run is executed, and no time after its end.
  */
 export class FiguresOfRuns {
   readonly #ended = new RecentValues<string, { readonly updatedAt: number; readonly figures: RunFigures }>(
@@ -63,7 +72,7 @@ export class FiguresOfRuns {
   readonly #folded = new RecentValues<string, Counted>(mostFolded);
   readonly #reading = new Map<string, Promise<RunFigures>>();
 
-  /** Returns the figures of a run, which the runtime may see. `undefined` if there is no such run. */
+  /** Returns the figures of a run that is visible in this runtime. `undefined` if no such run exists. */
   async of(runtime: Runtime, runId: string): Promise<RunFigures | undefined> {
     const run = await runtime.find(runId);
     if (run === undefined) return undefined;

@@ -12,30 +12,33 @@ const dayMs = 86_400_000;
 
 /** What the runs of a scope add up to. */
 export interface WorkingFigures {
-  /** Number of agents of working runs that have not ended. */
+  /** Number of agents of active runs that have not ended. */
   readonly liveAgents: number;
-  /** What working runs have spent since they waited last. The usage has it when they wait, pause or end. */
+  /**
+   * Costs of active runs since they last waited. The usage statistics do not contain these costs until the runs
+   * wait, pause or end.
+   */
   readonly unrecordedUsd: number;
-  /** Steps that runs read from their journals on this UTC day, after a worker had died, and their cost. */
+  /** Number and cost of steps that runs took from their journals on this UTC day, after a worker had crashed. */
   readonly replayedToday: number;
   readonly notPaidAgainTodayUsd: number;
 }
 
-/** A run that works, or that a worker left when it died. */
+/** A run that is executed, or whose worker has crashed. */
 interface NotedRun {
   readonly run: RunSummary;
   readonly figures: RunFigures;
 }
 
 /**
- * The runs that work, and the crashes of the day. The first reading costs O(runs of the day and working runs), a later one
- * O(runs that changed since), whatever the number of runs that have ended.
+ * The active runs, and the crashes of the current day. The first read takes O(runs of the day and active runs), a
+ * later read takes O(runs that changed since then). The number of ended runs does not matter.
  */
 export class WorkingRuns {
   readonly #runtime: Runtime;
   readonly #figures: FiguresOfRuns;
   readonly #noted = new Map<string, NotedRun>();
-  /** Up to where the changes of runs are known. */
+  /** Position in the changes of runs up to which they are known. */
   #position: string | undefined;
   #reading: Promise<void> = Promise.resolve();
 
@@ -45,7 +48,7 @@ export class WorkingRuns {
     this.#figures = figures;
   }
 
-  /** Returns the present figures of the runs in a scope, or of all runs without a scope. */
+  /** Returns the current figures of the runs in a scope, or of all runs if no scope is given. */
   async of(scope: TenantScope | undefined): Promise<WorkingFigures> {
     // One read at a time. Each read sees what changed before its call. The previous read reports its failure to its
     // own caller.
@@ -102,7 +105,7 @@ export class WorkingRuns {
   }
 }
 
-/** Whether a run has committed nothing since. */
+/** Whether a run has stored nothing between two summaries. */
 function isSame(one: RunSummary, other: RunSummary): boolean {
   return (
     one.updatedAt === other.updatedAt &&

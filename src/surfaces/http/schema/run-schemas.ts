@@ -170,7 +170,7 @@ export const runWithInput = named(
 
 export const runPage = named("RunPage", object({ runs: list(runSummary), next }));
 
-/** The filters of runs, for lists, counts and orders. */
+/** The filters for runs, used in lists, counts and orders. */
 export const runFilter = {
   sessionId: optional(sessionId),
   agentId: optional(agentId),
@@ -562,7 +562,7 @@ const keptTools = list(text({ minLength: 1, maxLength: 256 }), {
   description: "Names of those tools of the agent that the model sees and may call.",
 });
 
-/** The changes of a run or a fork, as members of a body. */
+/** The changes to a run or a fork, as properties of a request body. */
 export const changeMembers = {
   instructions: optional(changedInstructions),
   model: optional(modelName),

@@ -4,17 +4,17 @@ declare const type: unique symbol;
 
 /** A JSON Schema with the TypeScript type of the values that it describes. */
 export interface Schema<out Value = unknown> {
-  /** The schema, in the dialect of OpenAPI 3.1 (JSON Schema 2020-12). */
+  /** The schema in the dialect of OpenAPI 3.1 (JSON Schema 2020-12). */
   readonly json: JsonObject;
-  /** The named schemas to which `json` refers, by name. */
+  /** The named schemas to which `json` refers, by their names. */
   readonly definitions: Readonly<Record<string, JsonObject>>;
   /** Whether an object may lack the property. */
   readonly isOptional?: boolean;
-  /** Only the compiler uses this property; no schema has it. */
+  /** Exists only for the compiler; no schema object has this property. */
   readonly [type]?: Value;
 }
 
-/** The schema of a property that an object may lack. */
+/** The schema of an optional property of an object. */
 export interface OptionalSchema<out Value = unknown> extends Schema<Value> {
   readonly isOptional: true;
 }
@@ -32,7 +32,7 @@ type ObjectOf<Of extends Shape> = {
 
 const none: Schema["definitions"] = Object.freeze({});
 
-/** A schema that is written by hand, for values of a type of the kernel. */
+/** Creates a schema from handwritten JSON Schema, for values of a type of the kernel. */
 export function schemaOf<Value>(json: JsonObject, parts: readonly Schema[] = []): Schema<Value> {
   return { json, definitions: definitionsOf(parts) };
 }
@@ -85,12 +85,12 @@ export function nullable<Value>(of: Schema<Value>): Schema<Value | null> {
   return schemaOf({ anyOf: [of.json, { type: "null" }] }, [of]);
 }
 
-/** A property of an object that may be absent. */
+/** Marks a property of an object as optional. */
 export function optional<Value>(of: Schema<Value>): OptionalSchema<Value> {
   return { ...of, isOptional: true };
 }
 
-/** An object with these properties and no others. */
+/** Creates the schema of an object that has exactly these properties. */
 export function object<const Of extends Shape>(properties: Of, facts: JsonObject = {}): Schema<ObjectOf<Of>> {
   const entries = Object.entries(properties);
   const required = entries.filter(([, { isOptional }]) => isOptional !== true).map(([name]) => name);
@@ -106,7 +106,7 @@ export function object<const Of extends Shape>(properties: Of, facts: JsonObject
   );
 }
 
-/** A schema that others refer to by its name. */
+/** Gives a schema a name by which other schemas refer to it. */
 export function named<Value>(name: string, of: Schema<Value>): Schema<Value> {
   return {
     json: { $ref: `#/components/schemas/${name}` },

@@ -10,19 +10,19 @@ const options = {
   validateFormats: false,
   verbose: true,
 } as const;
-/** Values of paths and queries are texts; numbers and booleans are converted. */
+/** Options for values of paths and queries. These values are texts; numbers and booleans are converted. */
 const coercing = { ...options, coerceTypes: "array" } as const;
 
-/** The part of a request that holds a value. */
+/** The part of a request that contains a value. */
 export type Place = "path" | "query" | "body";
 
-/** Checks values of requests with the schemas of a route. A schema is compiled with its first use. */
+/** Checks values of requests with the schemas of a route. A schema is compiled when it is first used. */
 export class Validator {
   readonly #exact = prepared(new Ajv2020(options));
   readonly #coercing = prepared(new Ajv2020(coercing));
   readonly #compiled = new Map<Schema, ValidateFunction>();
 
-  /** Throws `invalid_argument`, with the place and what is expected there, if the value does not match. */
+  /** Throws `invalid_argument`, with the place and the expected value, if the value does not match the schema. */
   check(schema: Schema, value: unknown, place: Place): void {
     const validate = this.#compile(schema, place);
     if (validate(value)) return;

@@ -10,47 +10,50 @@ export interface StreamLimits {
   readonly maxStreams: number;
   /** Maximum number of open streams of one token. */
   readonly maxStreamsPerToken: number;
-  /** Bytes that a stream holds for a reader that does not read, before the reader is disconnected. */
+  /**
+   * Number of bytes that a stream buffers for a reader that does not read. If there are more, the reader is
+   * disconnected.
+   */
   readonly maxQueuedBytes: number;
-  /** Interval of heartbeats. A reader that has read nothing for one to two intervals is disconnected. */
+  /** Interval of heartbeats. A reader that has not read for one to two intervals is disconnected. */
   readonly heartbeatMs: number;
-  /** Interval at which the server looks for changed runs, while a stream needs them. */
+  /** Interval at which the server checks for changed runs, as long as a stream needs them. */
   readonly changesMs: number;
 }
 
-/** A response that stays open: a stream, or a caller that waits for a result. */
+/** A response that stays open: a stream, or a response for a caller that waits for a result. */
 interface OpenResponse {
   readonly access: Access;
   /** Called with each heartbeat. */
   tick(): void;
-  /** Ends the response before its work is done. */
+  /** Ends the response before its work is finished. */
   endEarly(): void;
 }
 
 /** A caller that waits for a result. */
 export interface HeldResponse {
-  /** Aborts if the caller may not wait any longer: the server drains, or the token was revoked. */
+  /** Aborts if the caller must not wait any longer, because the server drains or the token was revoked. */
   readonly signal: AbortSignal;
   /** Ends the wait. */
   release(): void;
 }
 
 export interface OpenOptions {
-  /** Headers of the response, in addition to those of a stream. */
+  /** Headers of the response, in addition to the usual headers of a stream. */
   readonly headers?: Readonly<Record<string, string>>;
   /**
-   * Whether the connection breaks when the server ends the stream before its work is done. For protocols whose clients take
-   * the end of a response for the end of the answer. Default: `false`.
+   * Whether the connection is broken off when the server ends the stream before its work is finished. This is for
+   * protocols whose clients treat the end of a response as the end of the answer. Default: `false`.
    */
   readonly isCut?: boolean;
-  /** What is sent first. Default: how soon a client that was disconnected should come back. */
+  /** The bytes that are sent first. Default: the delay after which a disconnected client should connect again. */
   readonly opening?: Uint8Array;
 }
 
 /** Starts the work of a stream. The stream ends when the promise settles. */
 type Follow = (stream: SseStream) => Promise<void>;
 
-/** All open streams of a server: their limits, heartbeats and what they share. */
+/** All open streams of a server, with their limits, their heartbeats and shared objects. */
 export class OpenStreams {
   readonly hub = new RunHub();
   readonly #limits: StreamLimits;
@@ -68,7 +71,7 @@ export class OpenStreams {
     this.#report = report;
   }
 
-  /** Opens a stream for a response. Throws `rate_limited` if there are too many. */
+  /** Opens a stream for a response. Throws `rate_limited` if too many streams are open. */
   open(
     access: Access,
     disconnect: (() => void) | undefined,
@@ -94,8 +97,8 @@ export class OpenStreams {
   }
 
   /**
-   * Lets a caller wait for a result without a stream. The wait counts like a stream. Throws `rate_limited` if there are
-   * too many.
+   * Lets a caller wait for a result without a stream. The waiting response counts as an open stream. Throws
+   * `rate_limited` if too many streams are open.
    */
   hold(access: Access): HeldResponse {
     this.requireRoom(access);
@@ -110,18 +113,18 @@ export class OpenStreams {
     this.#timer ??= setInterval(() => this.#tick(), this.#limits.heartbeatMs).unref();
   }
 
-  /** The changes of the runs that a caller may see. */
+  /** Returns the changes of the runs that a caller may see. */
   changes(access: Access): Pick<RunChanges, "listen"> {
     const scope = scopeOf(access);
     return { listen: (listener, signal) => this.#changes.listen(listener, signal, scope) };
   }
 
-  /** Looks for changed runs at once, because a request may have changed one. */
+  /** Checks for changed runs immediately, because a request may have changed one. */
   poke(): void {
     this.#changes.poke();
   }
 
-  /** Ends all streams. Their clients resume at another server, or after the restart of this one. */
+  /** Ends all streams. Their clients resume at another server, or when this server has restarted. */
   close(): void {
     clearInterval(this.#timer);
     this.#timer = undefined;
@@ -138,7 +141,10 @@ export class OpenStreams {
     }
   }
 
-  /** Throws `rate_limited` if there are too many streams, for a caller that would have an effect before it opens one. */
+  /**
+   * Throws `rate_limited` if too many streams are open. For a caller that changes something before it opens a
+   * stream.
+   */
   requireRoom({ tokenId, name }: Access): void {
     const { maxStreams, maxStreamsPerToken } = this.#limits;
     let ofToken = 0;
@@ -185,7 +191,7 @@ const streamHeaders = {
 
 const retryLater = new TextEncoder().encode("retry: 1000\n\n");
 
-/** Position in the log of a run after the event that a client has seen last. */
+/** Returns the sequence number of the first event to send: the one after the last event that a client has received. */
 export function nextSeq(lastEventId: string | null, from: number | undefined): number {
   if (lastEventId === null || lastEventId === "") return from ?? 0;
   if (/^\d{1,15}$/u.test(lastEventId)) return Number(lastEventId) + 1;

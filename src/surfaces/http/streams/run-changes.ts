@@ -3,16 +3,16 @@ import { Fault, isInScope, type RunSummary, type Runtime, type TenantScope } fro
 export type ChangeListener = (changed: readonly RunSummary[]) => void;
 
 /**
- * Tells which runs have changed, whichever processes execute them, while there are listeners. A store does not announce commits of
- * other processes, so that it is asked at an interval (K5). One look costs O(changed runs and runs with an owner), whatever the number
- * of other runs, listeners, tenants and users.
+ * Reports which runs have changed, regardless of the processes that execute them, as long as there are listeners. A
+ * store does not announce commits of other processes, so it is queried at an interval (K5). One query takes
+ * O(changed runs and runs with an owner); the number of other runs, listeners, tenants and users does not matter.
  */
 export class RunChanges {
   readonly #runtime: Runtime;
   readonly #everyMs: number;
   readonly #report: (error: unknown) => void;
   readonly #listeners = new Map<ChangeListener, TenantScope | undefined>();
-  /** What the last look returned: a store may return a run again that has not changed. */
+  /** The runs of the last query. They are kept because a store may return an unchanged run again. */
   #known = new Map<string, RunSummary>();
   #position: string | undefined;
   #timer: NodeJS.Timeout | undefined;
@@ -27,8 +27,8 @@ export class RunChanges {
   }
 
   /**
-   * Adds a listener and resolves when every later change of a run in the scope reaches it. The signal removes it. If there
-   * is no scope, all runs reach it.
+   * Adds a listener. Resolves when the listener receives all later changes of runs in the scope. When the signal
+   * aborts, the listener is removed. Without a scope, it receives the changes of all runs.
    */
   async listen(listener: ChangeListener, signal: AbortSignal, scope?: TenantScope): Promise<void> {
     if (signal.aborted) return;
@@ -54,7 +54,7 @@ export class RunChanges {
     this.#known.clear();
   }
 
-  /** One look at a time. A call during a look waits for that look. */
+  /** Queries the store. Only one query runs at a time; a call during a query waits for that query. */
   #look(): Promise<void> {
     this.#looking ??= this.#compare().finally(() => {
       this.#looking = undefined;

@@ -1,11 +1,12 @@
 import type { Delta, Event, RunHandle, RunId } from "../../../kernel/index.ts";
 import { sseFrame, type SseStream } from "./sse-stream.ts";
 
-/** Characters of one chunk of stored events. */
+/** Maximum number of characters of one chunk of stored events. */
 const chunkChars = 65_536;
 /**
- * Time between two chunks per watcher of a run, for up to 100 watchers and for more. Many watchers get fewer and larger
- * chunks, so that their cost stays bounded. Bench: `server`, row "CPU of a run with 500 watchers".
+ * Time between two chunks for each watcher of a run: the first value for up to 100 watchers, the second for more.
+ * Many watchers get fewer and larger chunks, so that the total effort stays limited. Measured in the bench
+ * `server`, row "CPU of a run with 500 watchers".
  */
 const msPerWatcher = { few: 0.2, many: 0.5 };
 const fewWatchers = 100;
@@ -18,7 +19,7 @@ export interface FollowOptions {
   readonly deltas: boolean;
 }
 
-/** The channels of all runs that somebody watches. The log of a run is read and encoded once for all its watchers. */
+/** The channels of all watched runs. The log of a run is read and encoded only once for all its watchers. */
 export class RunHub {
   readonly #channels = new Map<RunId, RunChannel>();
 
@@ -49,7 +50,10 @@ export class RunHub {
   }
 }
 
-/** Sends the stored events from a seq on, in large chunks, as fast as the reader reads. Returns the seq of the next event. */
+/**
+ * Sends the stored events from a sequence number on, in large chunks, as fast as the reader reads. Returns the
+ * sequence number of the next event.
+ */
 async function sendStored(run: RunHandle, stream: SseStream, from: number): Promise<number> {
   let next = from;
   let chunk = "";
@@ -72,26 +76,26 @@ interface Watcher {
 }
 
 interface OpenDelta {
-  /** The message or tool call to which the delta belongs. */
+  /** Identifies the message or tool call to which the delta belongs. */
   readonly about: string;
   readonly frame: string;
   /** Whether the watchers have got it. */
   isSent: boolean;
 }
 
-/** The live end of one run's log, for all its watchers. */
+/** The live part of one run's log, for all its watchers. */
 class RunChannel {
-  /** Seq of the first event that the watchers have not got. */
+  /** Sequence number of the first event that the watchers have not received. */
   next: number;
   readonly #run: RunHandle;
   readonly #onOver: () => void;
   readonly #stop = new AbortController();
   readonly #watchers = new Set<Watcher>();
-  /** Frames that are not sent yet, with and without deltas. */
+  /** Frames that are not sent yet, including deltas and without deltas. */
   #pending: string[] = [];
   #pendingEvents: string[] = [];
   #pendingNext: number;
-  /** E2: deltas of messages and tool calls that are not recorded yet, for watchers that join. */
+  /** Deltas of messages and tool calls that are not recorded yet, for watchers that join later (rule E2). */
   #openDeltas: OpenDelta[] = [];
   #isScheduled = false;
   #flushedAt = 0;
@@ -110,7 +114,10 @@ class RunChannel {
 
   readonly #read: Promise<void>;
 
-  /** Adds a watcher that has got all events before `next`. Resolves when the run has ended or the watcher has left. */
+  /**
+   * Adds a watcher that has received all events before `next`. Resolves when the run has ended or the watcher has
+   * left.
+   */
   async join(stream: SseStream, deltas: boolean): Promise<void> {
     const left = Promise.withResolvers<void>();
     const watcher: Watcher = { stream, deltas, leave: () => left.resolve() };
@@ -125,7 +132,7 @@ class RunChannel {
     if (this.#watchers.size === 0) this.#end();
   }
 
-  /** Resolves when the watchers have got all events before a seq, or the channel has ended. */
+  /** Resolves when the watchers have received all events before a sequence number, or the channel has ended. */
   reached(seq: number): Promise<void> {
     if (this.next >= seq || this.#isOver) return Promise.resolve();
     return new Promise((resolve) => this.#waiting.push({ seq, resolve }));
@@ -215,12 +222,12 @@ function eventFrame(event: Event): string {
   return `id: ${event.seq}\ndata: ${JSON.stringify(event)}\n\n`;
 }
 
-/** Names the message of a task, or the tool call, to which a delta belongs. */
+/** Returns a name for the message of a task, or the tool call, to which a delta belongs. */
 function aboutOf(delta: Delta): string {
   return delta.type === "tool_execution_update" ? `${delta.taskId} ${delta.callId}` : delta.taskId;
 }
 
-/** Names the message or tool call that an event records. */
+/** Returns the name of the message or tool call that an event records, as in `aboutOf`. */
 function recordedBy({ type, taskId, data }: Event): string | undefined {
   if (type === "tool_execution_end") return `${taskId} ${data.callId}`;
   return type === "message_end" ? taskId : undefined;

@@ -1,15 +1,16 @@
 import { Fault, type RunId } from "../../../kernel/index.ts";
 
 /**
- * Position of a reader in the stream of a session, as the id of an event says it: `RUN:SEQ` of the newest run that was
- * sent, then `,RUN:SEQ` for each run of which events after its first end were sent. Only resumed runs have such events.
+ * Position of a reader in the stream of a session, as contained in the id of an event: `RUN:SEQ` of the newest run
+ * that was sent, then `,RUN:SEQ` for each run of which events after its first end were sent. Only resumed runs have
+ * such events.
  */
 export class SessionPosition {
-  /** The newest run of which events were sent. If absent, the stream starts with the first run. */
+  /** The newest run from which events were sent. If absent, the stream starts with the first run. */
   newest: RunId | undefined;
-  /** The next event of each run of which events were sent. */
+  /** For each run from which events were sent, the sequence number of its next event. */
   readonly next = new Map<RunId, number>();
-  /** The runs of which events after their first end were sent. */
+  /** The runs from which events after their first end were sent. */
   readonly resumed = new Set<RunId>();
 
   /** The id of the event that was sent last. */
@@ -18,7 +19,7 @@ export class SessionPosition {
     return runs.map((runId) => `${runId}:${(this.next.get(runId) ?? 0) - 1}`).join(",");
   }
 
-  /** The position after the event with this id. */
+  /** Returns the position after the event with this id. */
   static after(lastEventId: string | null): SessionPosition {
     const position = new SessionPosition();
     if (lastEventId === null || lastEventId === "") return position;

@@ -19,8 +19,9 @@ export interface SessionStreamOptions {
 }
 
 /**
- * Sends the events of a session's runs, one run after the other in the order of their creation, until the reader leaves.
- * The id of an event is a `SessionPosition`. A run that is resumed after its end is sent again from where it had ended.
+ * Sends the events of a session's runs, one run after the other in the order of their creation, until the reader
+ * leaves. The id of an event is a `SessionPosition`. If a run is resumed after its end, its later events are sent,
+ * too.
  */
 export async function followSession(stream: SseStream, options: SessionStreamOptions): Promise<void> {
   const { runtime, sessionId, from, changes } = options;
@@ -47,13 +48,13 @@ export async function followSession(stream: SseStream, options: SessionStreamOpt
   }
 }
 
-/** What one reader of a session has been sent. */
+/** Remembers which events one reader of a session has received. */
 class SessionReader {
   readonly #stream: SseStream;
   readonly #position: SessionPosition;
   /** The runs whose first end was sent. */
   readonly #ended: Set<RunId>;
-  /** The place of each run in the order of creation. */
+  /** The index of each run in the order of creation. */
   readonly #places = new Map<RunId, number>();
 
   constructor(stream: SseStream, position: SessionPosition) {
@@ -84,7 +85,7 @@ class SessionReader {
     return due;
   }
 
-  /** Notes that the reader was sent a run until its first end. What follows exists only if the run was resumed. */
+  /** Notes that the reader has received a run up to its first end. Later events exist only if the run was resumed. */
   async #passFirstEnd(runtime: Runtime, runId: RunId): Promise<void> {
     const { next } = this.#position;
     const run = await runtime.find(runId);
@@ -123,7 +124,7 @@ class SessionReader {
   }
 }
 
-/** Runs that are to be sent, each once, in the order of arrival. */
+/** A queue of runs to send. Each run is contained only once, in the order of arrival. */
 class DueRuns {
   readonly #due = new Set<RunId>();
   #wake: (() => void) | undefined;
@@ -133,7 +134,7 @@ class DueRuns {
     this.#wake?.();
   }
 
-  /** Waits for the next run. `undefined` after the signal. */
+  /** Waits for the next run. Returns `undefined` when the signal has aborted. */
   async next(signal: AbortSignal): Promise<RunId | undefined> {
     while (this.#due.size === 0 && !signal.aborted) {
       await new Promise<void>((resolve) => {

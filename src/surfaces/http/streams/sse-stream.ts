@@ -1,9 +1,12 @@
-/** Bytes that a stream holds for its reader before the writer waits. */
+/** Number of bytes that a stream buffers for its reader before the writer waits. */
 const bufferBytes = 65_536;
 const encoder = new TextEncoder();
 
 export interface SseStreamOptions {
-  /** Bytes that a stream may hold for a reader that does not read. A reader that is further behind is disconnected. */
+  /**
+   * Number of bytes that a stream may buffer for a reader that does not read. If there are more, the reader is
+   * disconnected.
+   */
   readonly maxQueuedBytes: number;
   /** Ends the connection at once. */
   readonly disconnect?: () => void;
@@ -11,16 +14,16 @@ export interface SseStreamOptions {
 }
 
 /**
- * The events of one response, in the format of server-sent events. A slow reader never slows anything down: a writer that
- * can wait uses `send`, any other uses `push`, after which a reader that is too far behind is disconnected. It can resume
- * with `Last-Event-ID`.
+ * The events of one response, in the format of server-sent events. A slow reader never slows down other parts of
+ * the server: a writer that can wait uses `send`; any other writer uses `push`, which disconnects a reader that is
+ * too far behind. The reader can resume with `Last-Event-ID`.
  */
 export class SseStream {
   readonly body: ReadableStream<Uint8Array>;
   readonly #options: SseStreamOptions;
   readonly #ended = new AbortController();
   #controller!: ReadableStreamDefaultController<Uint8Array>;
-  /** Writers that wait until the reader needs more. */
+  /** Writers that wait until the reader needs more data. */
   #waiting: (() => void)[] = [];
   /** Whether the reader has read since the last call of `tick`. */
   #hasRead = true;
@@ -49,7 +52,7 @@ export class SseStream {
     return this.#ended.signal.aborted;
   }
 
-  /** Writes a text and waits until the reader needs more. Returns `false` if the stream has ended. */
+  /** Writes a text and waits until the reader needs more data. Returns `false` if the stream has ended. */
   async send(text: string | Uint8Array): Promise<boolean> {
     this.push(typeof text === "string" ? encoder.encode(text) : text);
     if (this.isOver || (this.#controller.desiredSize ?? 0) > 0) return !this.isOver;
@@ -57,7 +60,7 @@ export class SseStream {
     return !this.isOver;
   }
 
-  /** Writes without waiting. Several streams may share the bytes. */
+  /** Writes bytes without waiting. Several streams may share the same bytes. */
   push(bytes: Uint8Array): void {
     if (this.isOver) return;
     this.#hasWritten = true;
@@ -73,7 +76,7 @@ export class SseStream {
     this.#over();
   }
 
-  /** Ends the connection, without what the reader has not read. */
+  /** Closes the connection and drops the data that the reader has not read. */
   disconnect(): void {
     if (this.isOver) return;
     this.#over();
@@ -81,7 +84,10 @@ export class SseStream {
     this.#controller.error(new DOMException("the reader was too slow", "AbortError"));
   }
 
-  /** Sends a heartbeat if nothing was sent since the last call, and disconnects a reader that has not read since. */
+  /**
+   * Sends a heartbeat if nothing was sent since the last call. Disconnects the reader if it has not read since the
+   * last call.
+   */
   tick(): void {
     if (this.#queuedBytes > 0 && !this.#hasRead) {
       this.disconnect();
@@ -117,7 +123,7 @@ export class SseStream {
 
 const heartbeat = encoder.encode(": heartbeat\n\n");
 
-/** One event of a stream. JSON contains no line breaks, so that it is one line. */
+/** Formats one event of a stream. Its JSON contains no line breaks, so it needs only one line. */
 export function sseFrame(
   data: unknown,
   { id, event }: { readonly id?: string; readonly event?: string } = {},

@@ -26,8 +26,8 @@ export type AcpSdk = typeof Sdk;
 const pageSize = 50;
 
 /**
- * Answers an editor with the Agent Client Protocol over a stream. Every session is a session of the store of its folder, so
- * that it survives this process.
+ * Serves an editor with the Agent Client Protocol over a stream. Every session of the editor is stored in the store
+ * of its folder, so that it survives this process.
  */
 export function connectEditor(sdk: AcpSdk, stream: Stream, host: EditorHost): AgentConnection {
   const editor = new Editor(sdk, host);
@@ -40,7 +40,10 @@ class Editor {
   readonly #sdk: AcpSdk;
   readonly #host: EditorHost;
   readonly #sessions = new Map<string, AcpSession>();
-  /** Folders whose sessions the editor knows. A request to delete a session does not name its folder. */
+  /**
+   * Folders whose sessions the editor knows. They are remembered because a request to delete a session does not
+   * name its folder.
+   */
   readonly #folders = new Set<string>();
   /** Aborts when the editor has left. */
   closed: AbortSignal = new AbortController().signal;
@@ -164,7 +167,10 @@ class Editor {
     };
   }
 
-  /** The runtime whose store has a session. `undefined` if no folder that the editor knows has it. */
+  /**
+   * Returns the runtime whose store contains a session. `undefined` if the session is in no folder that the editor
+   * knows.
+   */
   async #runtimeOf(sessionId: string): Promise<Runtime | undefined> {
     const open = this.#sessions.get(sessionId);
     if (open !== undefined) return this.#host.find(open.cwd);
@@ -181,7 +187,7 @@ class Editor {
     throw new Fault("not_found", `session ${sessionId} is not open; use session/new or session/load first`);
   }
 
-  /** Converts faults to errors of the protocol. The code of the fault is in `data`. */
+  /** Converts faults to errors of the protocol. The fault code is in `data`. */
   async #answer<Response>(handle: () => Promise<Response>): Promise<Response> {
     try {
       return await handle();
@@ -209,7 +215,7 @@ function checkFolder(cwd: string): void {
 
 const internalError = -32_603;
 
-/** The JSON-RPC code of each fault that a client can avoid. Others are internal errors. */
+/** The JSON-RPC code of each fault that a client can avoid. All other faults are internal errors. */
 const errorCodes: { readonly [Code in FaultCode]?: number } = {
   invalid_argument: -32_602,
   unsupported: -32_602,
@@ -217,7 +223,7 @@ const errorCodes: { readonly [Code in FaultCode]?: number } = {
   agent_busy: -32_600,
 };
 
-/** The MCP servers of an editor in the form of our configuration. Throws for a transport that is not supported. */
+/** Converts the MCP servers of an editor to Reeve's configuration format. Throws for an unsupported transport. */
 function serverConfigs(servers: readonly McpServer[]): ServerConfigs {
   const configs: Record<string, ServerConfig> = {};
   for (const server of servers) {

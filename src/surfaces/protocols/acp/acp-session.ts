@@ -33,15 +33,15 @@ import { historyUpdates } from "./history-updates.ts";
 import { OpenQuestions } from "./open-questions.ts";
 import { promptInput, type PromptInput } from "./prompt-input.ts";
 
-/** What has been shown of a run: all events before `next`. */
+/** The part of a run that was shown: all events before `next`. */
 interface ShownRun {
   readonly runId: RunHandle["runId"];
   readonly next: number;
 }
 
 /**
- * Shows a run whose messages are not in its session yet: one that has not ended, or that failed. Ends with a text that says
- * how to continue it. Costs O(events of the run).
+ * Shows a run whose messages are not in its session yet, because it has not ended or has failed. The last text
+ * explains how to continue the run. Takes O(events of the run).
  */
 async function showRun(
   run: RunHandle,
@@ -103,7 +103,7 @@ interface Following {
   readonly run: RunHandle;
   /** Seq of the first event to show. */
   readonly fromSeq: number;
-  /** The message of the prompt, which the editor shows itself. */
+  /** The user's message of the prompt. It is not sent again, because the editor shows it itself. */
   readonly own?: string;
 }
 
@@ -115,7 +115,7 @@ const resumeCommand = {
   description: "Continue the run that was interrupted or failed",
 } as const;
 
-/** How a prompt ends, by the status of its run. A status that is not listed is an error. */
+/** The stop reason of a prompt, by the status of its run. A status that is not listed is reported as an error. */
 const stopReasons: { readonly [Status in RunStatus]?: StopReason } = {
   completed: "end_turn",
   max_turns: "max_turn_requests",
@@ -125,7 +125,7 @@ const stopReasons: { readonly [Status in RunStatus]?: StopReason } = {
   paused: "end_turn",
 };
 
-/** A conversation that an editor has opened. C3: an editor that leaves does not affect its run. */
+/** A conversation that an editor has opened. If the editor disconnects, its run continues (rule C3). */
 export class AcpSession {
   readonly sessionId: SessionId;
   readonly cwd: string;
@@ -162,7 +162,7 @@ export class AcpSession {
     });
   }
 
-  /** The agents of the folder, as modes of the session. */
+  /** The agents of the folder, offered as modes of the session. */
   get modes(): SessionModeState {
     return {
       currentModeId: this.#agentName,
@@ -184,7 +184,10 @@ export class AcpSession {
     this.#agentName = name;
   }
 
-  /** Tells the editor which commands exist. The editor knows the session only after the response to its request. */
+  /**
+   * Sends the list of commands to the editor. This must happen after the response to the editor's request, because
+   * only then the editor knows the session.
+   */
   announce(): void {
     const availableCommands = [resumeCommand, ...this.#folder.commands].map(
       ({ name, description, ...more }) => ({
@@ -201,7 +204,7 @@ export class AcpSession {
     });
   }
 
-  /** Throws `not_found` if the session is not stored: it has neither entries nor a run. */
+  /** Throws `not_found` if the session is not stored, that is, if it has neither entries nor a run. */
   async requireStored(): Promise<void> {
     const isStored =
       (await this.#folder.runtime.sessions.get(this.sessionId)) !== undefined ||
@@ -209,7 +212,7 @@ export class AcpSession {
     if (!isStored) throw new Fault("not_found", `session ${this.sessionId} does not exist in ${this.cwd}`);
   }
 
-  /** Continues a stored session. With `shows`, all of its conversation is sent to the editor. */
+  /** Continues a stored session. If `shows` is `true`, its whole conversation is sent to the editor. */
   async load({ shows }: { readonly shows: boolean }): Promise<void> {
     const { runtime, root, agents, isAgentChosen } = this.#folder;
     const session = await runtime.sessions.get(this.sessionId);
@@ -258,7 +261,7 @@ export class AcpSession {
     }
   }
 
-  /** Cancels the run of the prompt. Its response says so when the run has ended. */
+  /** Cancels the run of the prompt. The prompt is answered when the run has ended. */
   async cancel(): Promise<void> {
     const prompt = this.#prompt;
     if (prompt === undefined) return;
@@ -309,7 +312,7 @@ export class AcpSession {
     return typeof input === "string" ? this.#folder.expand(input, this.sessionId) : input;
   }
 
-  /** Continues the last run of the session, which has been interrupted or has failed. */
+  /** Continues the last run of the session, which was interrupted or has failed. */
   async #resume(): Promise<Following> {
     const { runtime } = this.#folder;
     const latest = await this.#latestRun();
@@ -337,7 +340,7 @@ export class AcpSession {
     return runs[0];
   }
 
-  /** Seq of the first event of a run that the editor has not shown. */
+  /** Returns the sequence number of the first event of a run that the editor has not shown. */
   async #nextOf(run: RunHandle): Promise<number> {
     if (this.#shown?.runId === run.runId) return this.#shown.next;
     let next = 0;
@@ -345,7 +348,7 @@ export class AcpSession {
     return next;
   }
 
-  /** Shows a run until its end. Returns `undefined` if the editor has left. */
+  /** Shows a run until its end. Returns `undefined` if the editor has disconnected. */
   async #follow({ run, fromSeq, own }: Following): Promise<AnswerEnd | undefined> {
     const updates = new AnswerUpdates(this.#folder.root);
     // Questions that were asked before are not in the part of the log that is shown.
@@ -360,13 +363,13 @@ export class AcpSession {
     return undefined;
   }
 
-  /** S5: the run that answers input which the ended run has not read. */
+  /** Returns the run that answers the input that the ended run has not read (rule S5). */
   async #carriedOver(end: AnswerEnd | undefined): Promise<Following | undefined> {
     const next = end?.carriedOverTo ? await this.#folder.runtime.find(end.carriedOverTo) : undefined;
     return next && { run: next.as(person), fromSeq: 0 };
   }
 
-  /** Sends the title of the session and how much of the model's window it fills. */
+  /** Sends the title of the session, and the part of the model's context window that the session fills. */
   async #report(): Promise<void> {
     const { sessions } = this.#folder.runtime;
     const session = await sessions.get(this.sessionId);
@@ -391,14 +394,14 @@ export class AcpSession {
   }
 }
 
-/** The questions for whose answers the run waits. Costs O(events of the run). */
+/** Returns the questions for whose answers the run waits. Takes O(events of the run). */
 async function pendingQuestions(run: RunHandle): Promise<readonly AskedQuestion[]> {
   const pending = new Set((await run.pendingApprovals()).map(({ approvalId }) => approvalId));
   const { all } = await readQuestions(run);
   return all.filter(({ request }) => pending.has(request.approvalId));
 }
 
-/** Whether the part is the message of the prompt itself, which a run in progress has read. */
+/** Whether the part is the prompt's own message, which an active run has read. */
 function isOwn(part: AnswerPart, own: string | undefined): boolean {
   return part.type === "user_message" && JSON.stringify(part.message.content) === own;
 }

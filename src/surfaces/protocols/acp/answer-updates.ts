@@ -7,7 +7,7 @@ import { planOf, toolCallView } from "./tool-call-view.ts";
 /** A tool call that has been shown. */
 interface ShownCall {
   readonly input: JsonValue;
-  /** The change of a file that the call makes. It stays beside the output. */
+  /** The file change that the call makes. It is shown in addition to the output. */
   readonly content: ToolCallContent[];
 }
 
@@ -15,7 +15,9 @@ interface ShownCall {
 export class AnswerUpdates {
   readonly #root: string;
   readonly #calls = new Map<string, ShownCall>();
-  /** Number of attempts of the current message. An editor shows the text of a void attempt as a message of its own. */
+  /**
+   * Number of attempts of the current message. The editor shows the text of a failed attempt as a separate message.
+   */
   #attempts = 0;
 
   constructor(root: string) {

@@ -5,7 +5,7 @@ export function textBlock(text: string): ContentBlock {
   return { type: "text", text };
 }
 
-/** A part of a message, as an editor shows it. */
+/** Converts a part of a message to a content block for the editor. */
 export function contentBlock(part: UserPart): ContentBlock {
   if (part.type === "text") return textBlock(part.text);
   const { mediaType, source } = part;
@@ -15,7 +15,7 @@ export function contentBlock(part: UserPart): ContentBlock {
   return { type: "resource", resource: { uri: `file:///${name}`, blob: source.data, mimeType: mediaType } };
 }
 
-/** The output of a tool, as an editor shows it. */
+/** Converts the output of a tool to content blocks for the editor. */
 export function outputBlocks(output: ToolOutput): readonly ContentBlock[] {
   if (output.type === "text") return output.text === "" ? [] : [textBlock(output.text)];
   if (output.type === "json") return [textBlock(JSON.stringify(output.value, null, 2))];

@@ -10,8 +10,8 @@ interface OpenCall {
 }
 
 /**
- * Converts the path of a session to the updates that an editor has shown, or would have shown. The plan is the last one of
- * the path.
+ * Converts the path of a session to the updates that an editor has received, or would have received. Only the last
+ * plan of the path is included.
  */
 export function historyUpdates(path: readonly SessionEntry[], root: string): readonly SessionUpdate[] {
   const updates: SessionUpdate[] = [];
@@ -62,7 +62,7 @@ function resultOf({ toolCallId, content }: OpenCall, output: ToolOutput, isError
   };
 }
 
-/** The texts, thoughts and files of a message. */
+/** Returns updates for the texts, thoughts and files of a message. */
 function said(message: ChatMessage, messageId: string): readonly SessionUpdate[] {
   if (message.role === "user")
     return message.content.map((part) => ({
