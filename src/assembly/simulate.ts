@@ -14,6 +14,7 @@ import {
   type RunId,
   type RunHandle,
   type RunSummary,
+  type Store,
   type Runtime,
   type SubmitOptions,
 } from "../kernel/index.ts";
@@ -56,6 +57,8 @@ export interface SimulationSite<World> {
 export interface SimulationClient<World> extends SimulationSite<World> {
   /** Starts, signals and reads runs. It executes none. */
   readonly runtime: Runtime;
+  /** The store of the fleet, as this client reaches it. */
+  readonly store: Store;
   /** Submits work to an agent of the fleet, by its name. */
   readonly submit: (agent: string, input: JsonValue, options?: SubmitOptions) => Promise<RunHandle>;
 }

@@ -10,6 +10,7 @@ import {
   type Event,
   type HostedAgent,
   type Runtime,
+  type Store,
 } from "../kernel/index.ts";
 import { createRuntime, sha256, SimulatedDatabase, simulatedStore } from "../runtime/simulation.ts";
 import {
@@ -189,12 +190,14 @@ class Fleet<World> {
     const process = new SimulatedProcess(this.#scheduler, "client", this.#random);
     void process.enter(async () => {
       try {
-        const runtime = await this.#open(process, { engine: idleEngine });
+        const store = this.#connect(process);
+        const runtime = await this.#open(process, store, { engine: idleEngine });
         const site = this.#site(process, 1);
         const agents = this.#options.agents(site);
         await this.#options.load({
           ...site,
           runtime,
+          store,
           submit: async (name, input, options) => runtime.submit(named(agents, name), input, options),
         });
       } catch (error) {
@@ -214,7 +217,7 @@ class Fleet<World> {
     void process.enter(async () => {
       try {
         const workerId = this.#keepsNames ? place.name : process.name;
-        const runtime = await this.#open(process, { workerId });
+        const runtime = await this.#open(process, this.#connect(process), { workerId });
         for (const agent of this.#options.agents(this.#site(process, place.version))) runtime.register(agent);
       } catch (error) {
         this.#noteError(process, Fault.from(error));
@@ -223,11 +226,9 @@ class Fleet<World> {
     });
   }
 
-  #open(
-    process: SimulatedProcess,
-    more: { readonly engine?: EngineFactory; readonly workerId?: string },
-  ): Promise<Runtime> {
-    const { clock, eventLoop, random, ids } = process;
+  /** The store of a process, behind the network. */
+  #connect(process: SimulatedProcess): Store {
+    const { clock, eventLoop, random } = process;
     const link = this.#network.connect(process);
     const { store, noticed, tailNoticed } = simulatedStore({
       link,
@@ -243,6 +244,15 @@ class Fleet<World> {
       retryForMs: process.name === "client" ? Infinity : 2_000,
     });
     this.#network.listen(process, { noticed, tailNoticed });
+    return store;
+  }
+
+  #open(
+    process: SimulatedProcess,
+    store: Store,
+    more: { readonly engine?: EngineFactory; readonly workerId?: string },
+  ): Promise<Runtime> {
+    const { clock, eventLoop, random, ids } = process;
     return createRuntime({
       prices,
       resolveModel: findNamedModel,

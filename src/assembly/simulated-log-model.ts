@@ -233,6 +233,8 @@ export class LogModel {
       // An attempt whose call was answered may fail afterwards, and make the call again.
       if (retries.has(event.type)) run.answered.clear();
       if (event.type === "run_end") run.endedAtMs = atMs;
+      // What a fork shares with its origin may contain the end of the origin.
+      else if (event.type === "run_fork") run.endedAtMs = undefined;
     }
     if (commit.mailThrough !== undefined) {
       if (commit.mailThrough <= run.mailThrough)

@@ -4,8 +4,14 @@ import { approvals } from "./approvals.ts";
 import { orders } from "./orders.ts";
 import { programs } from "./programs.ts";
 import { schedules } from "./schedules.ts";
+import { servedWorkloads } from "./served.ts";
+import { sessions } from "./sessions.ts";
+import { teams } from "./teams.ts";
 
 /** The workloads by name. */
 export const workloads: ReadonlyMap<string, Workload> = new Map(
-  [programs, orders, agents, approvals, schedules].map((each) => [each.name, each]),
+  [programs, orders, agents, approvals, schedules, teams, sessions, ...servedWorkloads].map((each) => [
+    each.name,
+    each,
+  ]),
 );

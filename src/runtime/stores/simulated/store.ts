@@ -312,12 +312,16 @@ class StoreClient {
           tail = undefined;
           continue;
         }
+        let last: Event | undefined;
         for (const item of taken.items) {
           yield item;
-          if (!("seq" in item)) continue;
-          next = item.seq + 1;
-          if (endsRun(item)) return undefined;
+          if ("seq" in item) {
+            last = item;
+            next = item.seq + 1;
+          }
         }
+        // What follows an end belongs to a run that was continued or corrected.
+        if (endsRun(last)) return undefined;
         if (taken.failure !== undefined) throw reviveFault(taken.failure);
         if (taken.isOver) return undefined;
         if (isLast) throw life.fault;
