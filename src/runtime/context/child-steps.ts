@@ -147,13 +147,17 @@ export class ChildSteps {
 }
 
 /** Yields the committed events of some tasks. Once all of these tasks have ended, it stops after the last end. */
-async function* eventsOf({ worker, facts }: TaskRunner, family: readonly TaskState[]): AsyncIterable<Event> {
+async function* eventsOf(
+  { worker, facts, log }: TaskRunner,
+  family: readonly TaskState[],
+): AsyncIterable<Event> {
   const [first] = family;
   const members = new Set<TaskId>(family.map(({ record }) => record.taskId));
   const last = family.every(({ outcome, endSeq }) => outcome !== null && endSeq !== undefined)
     ? Math.max(...family.map(({ endSeq = 0 }) => endSeq))
     : Number.POSITIVE_INFINITY;
-  for await (const event of worker.store.events.read(facts.runId, first?.startSeq ?? 0)) {
+  const events = worker.store.events.read(facts.runId, first?.startSeq ?? 0);
+  for await (const event of log.readingEach(events)) {
     if (event.seq > last) return;
     if (members.has(event.taskId)) yield event;
   }

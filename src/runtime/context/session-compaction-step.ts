@@ -88,7 +88,7 @@ async function close(steps: StepExecutor, record: CompactionRecord): Promise<Ses
   const { runner } = steps;
   const { facts, agentId } = runner;
   const { sessionId } = facts;
-  const isSettled = !(await runner.log.reading(hasOtherRuns(runner)));
+  const isSettled = !(await hasOtherRuns(runner));
   const settle = (): void => {
     if (isSettled) steps.emit({ type: "settled", data: { sessionId } });
   };

@@ -141,7 +141,8 @@ async function inheritTurn(
   seen: SeenHistory,
 ): Promise<() => TurnRecord> {
   const { runner } = open;
-  const shared = "runId" in inherits ? await requestOfRun(runner.worker, inherits) : inherits;
+  const shared =
+    "runId" in inherits ? await runner.log.reading(requestOfRun(runner.worker, inherits)) : inherits;
   const { contents, ...request } = shared;
   const { instructions, leafId } = request;
   const isHeld = "contents" in inherits;

@@ -379,6 +379,15 @@ export class RunLog implements FlushableLog {
     }
   }
 
+  /** Like `reading`, for items that the store yields one after another. */
+  async *readingEach<Item>(items: AsyncIterable<Item>): AsyncGenerator<Item, undefined> {
+    try {
+      yield* items;
+    } catch (error) {
+      throw storeFaults.has(Fault.from(error).code) ? this.#break(error) : error;
+    }
+  }
+
   async #check(): Promise<void> {
     try {
       await this.#store.leases.check(this.lease);

@@ -1,4 +1,6 @@
 import { expect, test } from "vitest";
+import { Agent } from "../../../src/entries/index.ts";
+import { scriptedModel } from "../../../src/entries/testing.ts";
 import { update, workflow } from "../../../src/entries/workflow.ts";
 import { Fault, formatRunId, type EventLog, type Store } from "../../../src/kernel/index.ts";
 import { createRuntime } from "../../../src/runtime/local-runtime.ts";
@@ -79,3 +81,47 @@ test("a run continues if its store could not be used while its code sent a signa
   expect((await heard.result()).output).toBe("hello");
   await runtime.close();
 });
+
+// Workload composed, seed 47.
+test("a child continues if the store could not be used while the child read the request that it shares", async () => {
+  const clock = new FakeClock();
+  const store = memoryStore({ hash: sha256 });
+  const first = formatRunId("first");
+  const read: string[] = [];
+  let isFailing = false;
+  const journal = Object.assign(Object.create(store.journal) as Store["journal"], {
+    replay: (runId: typeof first, visit: Parameters<Store["journal"]["replay"]>[1]) => {
+      if (!isFailing || runId !== first || read.length > 0) return store.journal.replay(runId, visit);
+      read.push(runId);
+      return Promise.reject(new Fault("store_unavailable", "the store cannot be reached"));
+    },
+  });
+  for (const name of methodsOf(store.journal))
+    if (name !== "replay")
+      Object.defineProperty(journal, name, {
+        value: (store.journal[name] as () => unknown).bind(store.journal),
+      });
+  const runtime = await createRuntime({
+    store: { ...store, journal },
+    clock,
+    unknownPrice: "ignore",
+    onError: () => undefined,
+  });
+  const model = scriptedModel(["It is sorted.", "The largest one."]);
+  const clerk = new Agent({ name: "clerk", model });
+  runtime.register(clerk);
+  const run = await runtime.submit(clerk, "Sort the invoices.", { runId: first, sessionId: "invoices" });
+  await run.result();
+  isFailing = true;
+  const child = await clerk.spawnChild({ runtime, sessionId: "invoices", prompt: "Name the largest." });
+  await clock.advance(5_000);
+  expect(read).toEqual([first]);
+  expect((await child.result()).output).toBe("The largest one.");
+  await runtime.close();
+});
+
+function methodsOf(journal: Store["journal"]): readonly (keyof Store["journal"])[] {
+  return Object.getOwnPropertyNames(Object.getPrototypeOf(journal)).filter(
+    (name) => name !== "constructor",
+  ) as (keyof Store["journal"])[];
+}

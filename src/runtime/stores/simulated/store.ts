@@ -1,7 +1,6 @@
 import {
   assertOutcome,
   digestOf,
-  endsRun,
   Fault,
   reviveFault,
   type ClaimOptions,
@@ -312,16 +311,10 @@ class StoreClient {
           tail = undefined;
           continue;
         }
-        let last: Event | undefined;
         for (const item of taken.items) {
           yield item;
-          if ("seq" in item) {
-            last = item;
-            next = item.seq + 1;
-          }
+          if ("seq" in item) next = item.seq + 1;
         }
-        // What follows an end belongs to a run that was continued or corrected.
-        if (endsRun(last)) return undefined;
         if (taken.failure !== undefined) throw reviveFault(taken.failure);
         if (taken.isOver) return undefined;
         if (isLast) throw life.fault;
