@@ -183,3 +183,16 @@ test("the gate for the layout finds a small file with one importer and a circle 
   );
   expect(circleIn("src", [part, whole, by("src/f/end.ts", "")])).toEqual(["e"]);
 });
+
+/** Code with real input and output, which no simulation runs: it decides which store is loaded, or reaches a server. */
+const hasRealIo = /^src\/runtime\/(?:(?:open|upgrade)-store\.ts|stores\/(?:sqlite|postgres)\/|engines\/)/u;
+/** An import on demand: the time at which it is complete follows from the machine, and not from a seed. */
+const importsOnDemand = /(?<![.\w])import\(\s*["'`]|\bawait import\(/u;
+
+test("the code that a simulation runs imports no module on demand", () => {
+  expect(importsOnDemand.test("const found = await import(name);")).toBe(true);
+  const simulated = sources.filter(({ file }) => /^src\/(?:kernel|agents|runtime)\//u.test(file));
+  expect(simulated.length).toBeGreaterThan(400);
+  const found = simulated.filter(({ file, text }) => !hasRealIo.test(file) && importsOnDemand.test(text));
+  expect(found.map(({ file }) => file)).toEqual([]);
+});

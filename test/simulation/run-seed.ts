@@ -1,8 +1,12 @@
 import { simulate, type SimulationReport } from "../../src/entries/testing.ts";
 import type { Workload } from "./workload.ts";
 
-/** The limits of the faults of a seed. */
+/** What makes the scenario of a seed smaller. */
 export interface SeedLimits {
+  /** Number of workers. Default: that of the seed. */
+  readonly workers?: number;
+  /** Number of steps of the workload. Default: all steps of the seed. */
+  readonly steps?: number;
   /** The only faults that happen. If absent, all faults of the seed happen. */
   readonly only?: readonly string[];
   /** Whether the simulation has no faults. Default: `false`. */
@@ -13,10 +17,11 @@ export interface SeedLimits {
 export function runSeed(
   { simulation }: Workload,
   seed: number,
-  { only, isCalm = false }: SeedLimits = {},
+  { workers, steps, only, isCalm = false }: SeedLimits = {},
 ): Promise<SimulationReport> {
   return simulate<never>({
-    ...simulation(seed),
+    ...simulation(seed, steps),
+    ...(workers !== undefined && { workers }),
     seed,
     ...(isCalm && { faults: "none" }),
     ...(only !== undefined && { only }),

@@ -4,7 +4,7 @@ import { runSeed } from "./run-seed.ts";
 import { workloads } from "./workloads/index.ts";
 
 for (const [name, workload] of workloads) {
-  const seeds = casesOf(2_000, 60);
+  const seeds = casesOf(1_000, 28);
   test(`${seeds} seeds of the simulated workload ${name} keep all promises`, async () => {
     const wrong: string[] = [];
     for (let seed = 1; seed <= seeds; seed++)

@@ -1,3 +1,4 @@
+import { mkdirSync, writeFileSync } from "node:fs";
 import { parseArgs } from "node:util";
 import { runSeed } from "./run-seed.ts";
 import { shrink } from "./shrink.ts";
@@ -23,6 +24,9 @@ if (chosen.length === 0)
     `unknown workload ${JSON.stringify(values.workload)}: use one of ${[...workloads.keys()].join(", ")}`,
   );
 
+/** The scenarios that `found/scenarios.test.ts` repeats. */
+const found = new URL("found/scenarios/", import.meta.url);
+
 const began = performance.now();
 let [done, faults, simulatedMs, failed] = [0, 0, 0, 0];
 
@@ -45,7 +49,14 @@ for (let seed = from; seed < from + seeds; seed++)
         process.stdout.write(`\nseed ${seed} of ${workload.name}: ${report.violations.join("; ")}\n`);
         process.exit(1);
       }
-      process.stdout.write(`\n${(await shrink(workload, seed, report)).text}\n`);
+      const { limits, text, report: smallest } = await shrink(workload, seed, report);
+      process.stdout.write(`\n${text}\n`);
+      const scenario = { workload: workload.name, seed, limits, violations: smallest.violations };
+      mkdirSync(found, { recursive: true });
+      writeFileSync(
+        new URL(`${workload.name}-${seed}.json`, found),
+        `${JSON.stringify(scenario, null, 2)}\n`,
+      );
     }
     if (process.stdout.isTTY) process.stdout.write(`\r${progress(seed)}`);
     else if (done % 200 === 0) process.stdout.write(`${progress(seed)}\n`);

@@ -15,61 +15,68 @@ interface World {
 }
 
 /** A random program of nested steps, branches, races, sleeps, signals, promises, objects, updates, children and compensations. */
-export const programs = workload<World>("programs", (seed) => {
-  const commands = randomProgram(seed);
-  const expected = predict(commands);
-  const runId = formatRunId(`program-${seed}`);
-  const last = commands.at(-1);
-  const cancelledAfter = last?.op === "cancelled" && expected.status === "cancelled" ? last.name : undefined;
-  return {
-    world: () => ({
-      counted: new Map(),
-      requests: new Map(),
-      replies: new Map(),
-      states: new Map(),
-      end: "",
-    }),
-    runtime: { suspendAfterMs: seed % 2 === 0 ? 5 : 2_000 },
-    agents: ({ call, world }) =>
-      programWorkflows(({ name, key = "", body }) =>
-        call(name, () => count(world, name, key, body as { readonly fails?: number }), { key }),
-      ),
-    load: async ({ runtime, world, sleep }) => {
-      const [program, tally] = programWorkflows(() => Promise.reject(new Error("a client executes no step")));
-      const run = await runtime.start(program, programInput(commands), { runId });
-      for (const [name, value] of expected.signals) await run.signal(name, value, { id: name });
-      const replies = [...expected.updates].map(async ([name, { value }]) => {
-        world.replies.set(name, await replyOf(run, name, value));
-      });
-      if (cancelledAfter !== undefined) {
-        while (!world.counted.has(cancelledAfter)) await sleep(100);
-        await run.cancel("the load cancels it");
-      }
-      const { status, output } = await run.result();
-      world.end = status === "completed" ? `completed ${JSON.stringify(output)}` : status;
-      await Promise.all(replies);
-      for (;;) {
-        const { runs } = await runtime.list({
-          status: ["pending", "running", "waiting", "paused"],
-          limit: 1,
+export const programs = workload<World>(
+  "programs",
+  (seed, steps) => {
+    const commands = randomProgram(seed).slice(0, steps);
+    const expected = predict(commands);
+    const runId = formatRunId(`program-${seed}`);
+    const last = commands.at(-1);
+    const cancelledAfter =
+      last?.op === "cancelled" && expected.status === "cancelled" ? last.name : undefined;
+    return {
+      world: () => ({
+        counted: new Map(),
+        requests: new Map(),
+        replies: new Map(),
+        states: new Map(),
+        end: "",
+      }),
+      runtime: { suspendAfterMs: seed % 2 === 0 ? 5 : 2_000 },
+      agents: ({ call, world }) =>
+        programWorkflows(({ name, key = "", body }) =>
+          call(name, () => count(world, name, key, body as { readonly fails?: number }), { key }),
+        ),
+      load: async ({ runtime, world, sleep }) => {
+        const [program, tally] = programWorkflows(() =>
+          Promise.reject(new Error("a client executes no step")),
+        );
+        const run = await runtime.start(program, programInput(commands), { runId });
+        for (const [name, value] of expected.signals) await run.signal(name, value, { id: name });
+        const replies = [...expected.updates].map(async ([name, { value }]) => {
+          world.replies.set(name, await replyOf(run, name, value));
         });
-        if (runs.length === 0) break;
-        await sleep(1_000);
-      }
-      for (const key of expected.states.keys())
-        world.states.set(key, await runtime.object(tally, key).state());
-    },
-    check: ({ world }) => {
-      const counted = [...world.counted].flatMap(([name, keys]) => [...keys].map(() => name)).toSorted();
-      const wrong = differences(expected, world);
-      const end = endOf(expected);
-      if (world.end !== end) wrong.push(`the program ends as ${world.end}, and its model as ${end}`);
-      const model = expected.counted.toSorted().join(" ");
-      if (counted.join(" ") !== model) wrong.push(`it counts ${counted.join(" ")}\n  the model: ${model}`);
-      return wrong;
-    },
-  };
-});
+        if (cancelledAfter !== undefined) {
+          while (!world.counted.has(cancelledAfter)) await sleep(100);
+          await run.cancel("the load cancels it");
+        }
+        const { status, output } = await run.result();
+        world.end = status === "completed" ? `completed ${JSON.stringify(output)}` : status;
+        await Promise.all(replies);
+        for (;;) {
+          const { runs } = await runtime.list({
+            status: ["pending", "running", "waiting", "paused"],
+            limit: 1,
+          });
+          if (runs.length === 0) break;
+          await sleep(1_000);
+        }
+        for (const key of expected.states.keys())
+          world.states.set(key, await runtime.object(tally, key).state());
+      },
+      check: ({ world }) => {
+        const counted = [...world.counted].flatMap(([name, keys]) => [...keys].map(() => name)).toSorted();
+        const wrong = differences(expected, world);
+        const end = endOf(expected);
+        if (world.end !== end) wrong.push(`the program ends as ${world.end}, and its model as ${end}`);
+        const model = expected.counted.toSorted().join(" ");
+        if (counted.join(" ") !== model) wrong.push(`it counts ${counted.join(" ")}\n  the model: ${model}`);
+        return wrong;
+      },
+    };
+  },
+  (seed) => randomProgram(seed).length,
+);
 
 function count(world: World, name: string, key: string, { fails = 0 }: { readonly fails?: number }): null {
   const request = (world.requests.get(key) ?? 0) + 1;

@@ -10,6 +10,9 @@ interface World {
   readonly wrong: string[];
 }
 
+/** The largest number of changes and prompts of a seed. */
+const mostSteps = 9;
+
 /** A session as its model predicts it: the prompts on the path, and the compactions between them. */
 interface Predicted {
   readonly id: string;
@@ -22,88 +25,95 @@ interface Predicted {
  * Prompts in sessions that are forked, moved back and compacted. The model of the workload knows which prompts the agent must see, and
  * that the entries of a session are a tree.
  */
-export const sessions = workload<World>("sessions", (seed) => {
-  let state = seed;
-  const below = (limit: number): number => {
-    state = (Math.imul(state, 1_103_515_245) + 12_345) >>> 0;
-    return (state >>> 8) % limit;
-  };
-  const plan = Array.from({ length: 4 + below(6) }, () => [below(6), below(8)] as const);
-  const expected = new Map<string, readonly string[]>();
-  return {
-    world: () => ({ seen: new Map(), wrong: [] }),
-    runtime: { suspendAfterMs: seed % 2 === 0 ? 5 : 2_000, unknownPrice: "ignore" },
-    agents: ({ model, world }) => {
-      const clerk = model(({ messages }) => {
-        const prompts = promptsIn(messages);
-        const last = prompts.at(-1) ?? "";
-        world.seen.set(last, [...(world.seen.get(last) ?? []), prompts.join(" ")]);
-        return `answer to ${last}`;
-      });
-      return [new Agent({ name: "clerk", model: clerk })];
-    },
-    load: async (client) => {
-      const { runtime, world, sleep } = client;
-      const all: Predicted[] = [{ id: "first", prompts: [], compactions: [] }];
-      for (const [index, [action, choice]] of plan.entries()) {
-        const session = all[choice % all.length] as Predicted;
-        const { id, prompts } = session;
-        const change = async <Value>(make: () => Promise<Value>): Promise<Value> => {
-          for (;;)
-            try {
-              return await make();
-            } catch (error) {
-              // A run of the session is about to end.
-              if (Fault.from(error).code !== "agent_busy") throw error;
-              await sleep(100);
-            }
-        };
-        const hidden = session.compactions.at(-1)?.hidden ?? 0;
-        const path = prompts.length === 0 ? [] : await runtime.sessions.path(id);
-        const place = choice % Math.max(1, prompts.length);
-        if (prompts.length > hidden && action === 0) {
-          const copy = await change(() => runtime.sessions.fork(id));
-          all.push({ ...session, id: copy });
-        } else if (prompts.length > hidden && action === 1 && place >= hidden) {
-          // After the answer to an earlier prompt.
-          const answer = answerTo(path, prompts[place] as string);
-          await change(() => runtime.sessions.move(id, answer));
-          session.prompts = prompts.slice(0, place + 1);
-          session.compactions = session.compactions.filter(({ after }) => after <= place);
-        } else if (prompts.length > hidden && action === 2 && place >= hidden) {
-          const kept = entryOf(path, prompts[place] as string);
-          const compaction = { summary: "The beginning.", firstKeptEntryId: kept };
-          await change(() => runtime.sessions.compact(id, compaction));
-          session.compactions = [...session.compactions, { after: prompts.length, hidden: place }];
-        } else {
-          const prompt = `prompt-${index}`;
-          session.prompts = [...prompts, prompt];
-          expected.set(prompt, session.prompts.slice(hidden));
-          await ask(client, id, prompt);
+export const sessions = workload<World>(
+  "sessions",
+  (seed, steps = mostSteps) => {
+    let state = seed;
+    const below = (limit: number): number => {
+      state = (Math.imul(state, 1_103_515_245) + 12_345) >>> 0;
+      return (state >>> 8) % limit;
+    };
+    const plan = Array.from({ length: 4 + below(6) }, () => [below(6), below(8)] as const).slice(0, steps);
+    const expected = new Map<string, readonly string[]>();
+    return {
+      world: () => ({ seen: new Map(), wrong: [] }),
+      runtime: { suspendAfterMs: seed % 2 === 0 ? 5 : 2_000, unknownPrice: "ignore" },
+      agents: ({ model, world }) => {
+        const clerk = model(({ messages }) => {
+          const prompts = promptsIn(messages);
+          const last = prompts.at(-1) ?? "";
+          world.seen.set(last, [...(world.seen.get(last) ?? []), prompts.join(" ")]);
+          return `answer to ${last}`;
+        });
+        return [new Agent({ name: "clerk", model: clerk })];
+      },
+      load: async (client) => {
+        const { runtime, world, sleep } = client;
+        const all: Predicted[] = [{ id: "first", prompts: [], compactions: [] }];
+        for (const [index, [action, choice]] of plan.entries()) {
+          const session = all[choice % all.length] as Predicted;
+          const { id, prompts } = session;
+          const change = async <Value>(make: () => Promise<Value>): Promise<Value> => {
+            for (;;)
+              try {
+                return await make();
+              } catch (error) {
+                // A run of the session is about to end.
+                if (Fault.from(error).code !== "agent_busy") throw error;
+                await sleep(100);
+              }
+          };
+          const hidden = session.compactions.at(-1)?.hidden ?? 0;
+          const path = prompts.length === 0 ? [] : await runtime.sessions.path(id);
+          const place = choice % Math.max(1, prompts.length);
+          if (prompts.length > hidden && action === 0) {
+            const copy = await change(() => runtime.sessions.fork(id));
+            all.push({ ...session, id: copy });
+          } else if (prompts.length > hidden && action === 1 && place >= hidden) {
+            // After the answer to an earlier prompt.
+            const answer = answerTo(path, prompts[place] as string);
+            await change(() => runtime.sessions.move(id, answer));
+            session.prompts = prompts.slice(0, place + 1);
+            session.compactions = session.compactions.filter(({ after }) => after <= place);
+          } else if (prompts.length > hidden && action === 2 && place >= hidden) {
+            const kept = entryOf(path, prompts[place] as string);
+            const compaction = { summary: "The beginning.", firstKeptEntryId: kept };
+            await change(() => runtime.sessions.compact(id, compaction));
+            session.compactions = [...session.compactions, { after: prompts.length, hidden: place }];
+          } else {
+            const prompt = `prompt-${index}`;
+            session.prompts = [...prompts, prompt];
+            expected.set(prompt, session.prompts.slice(hidden));
+            await ask(client, id, prompt);
+          }
         }
-      }
-      for (const { id, prompts } of all) {
-        if (prompts.length === 0) continue;
-        const path = await runtime.sessions.path(id);
-        const found = promptsIn(path.flatMap((entry) => (entry.type === "message" ? [entry.message] : [])));
-        if (found.join(" ") !== prompts.join(" "))
-          world.wrong.push(`${id} has the prompts ${found.join(" ")}, and in its model ${prompts.join(" ")}`);
-        world.wrong.push(...treeOf((await runtime.sessions.entries(id, { limit: 200 })).entries));
-        for (const prompt of prompts) answerTo(path, prompt);
-      }
-    },
-    check: ({ runs, world }) => {
-      const wrong = [...world.wrong];
-      for (const { run } of runs) if (run.status !== "completed") wrong.push(`${run.runId} is ${run.status}`);
-      for (const [prompt, all] of world.seen) {
-        const right = expected.get(prompt)?.join(" ");
-        for (const seen of all)
-          if (seen !== right) wrong.push(`for ${prompt} the model saw ${seen}, and not ${right}`);
-      }
-      return wrong;
-    },
-  };
-});
+        for (const { id, prompts } of all) {
+          if (prompts.length === 0) continue;
+          const path = await runtime.sessions.path(id);
+          const found = promptsIn(path.flatMap((entry) => (entry.type === "message" ? [entry.message] : [])));
+          if (found.join(" ") !== prompts.join(" "))
+            world.wrong.push(
+              `${id} has the prompts ${found.join(" ")}, and in its model ${prompts.join(" ")}`,
+            );
+          world.wrong.push(...treeOf((await runtime.sessions.entries(id, { limit: 200 })).entries));
+          for (const prompt of prompts) answerTo(path, prompt);
+        }
+      },
+      check: ({ runs, world }) => {
+        const wrong = [...world.wrong];
+        for (const { run } of runs)
+          if (run.status !== "completed") wrong.push(`${run.runId} is ${run.status}`);
+        for (const [prompt, all] of world.seen) {
+          const right = expected.get(prompt)?.join(" ");
+          for (const seen of all)
+            if (seen !== right) wrong.push(`for ${prompt} the model saw ${seen}, and not ${right}`);
+        }
+        return wrong;
+      },
+    };
+  },
+  () => mostSteps,
+);
 
 /** Asks the agent, and resumes the run until it completes. */
 async function ask(

@@ -33,126 +33,138 @@ const priorities = [Priority.LOW, Priority.NORMAL, Priority.HIGH, Priority.CRITI
  * A lead that spawns clerks of different priorities into few seats, with preemption and recall, under a cap of tokens that the load tops
  * up. The model of the workload counts seats, tokens and reservations at each commit and each call.
  */
-export const teams = workload<World>("teams", (seed) => {
-  const runId = formatRunId("team");
-  const isCancelled = seed % 5 === 0;
-  const clerks = Array.from({ length: 2 + (seed % 4) }, (_, index) => ({
-    name: `place-${index}`,
-    priority: priorities[Math.floor(seed / (index + 2)) % priorities.length] as Priority,
-    afterMs: (seed * (index + 3)) % 900,
-    rounds: 1 + ((seed + index) % 3),
-  }));
-  const maxAgents = 2 + (seed % 3);
-  const firstCap = seed % 2 === 0 ? 1_000_000 : 700;
-  const seats = new Seats(maxAgents);
-  let reserved = 0;
-  let endedAtMs = Infinity;
-  return {
-    watch: (seen) => {
-      for (const command of seen.commit.ledger ?? []) if (command.type === "reserve") reserved++;
-      for (const { type } of seen.commit.events ?? [])
-        if (type === "run_end") endedAtMs = seen.atMs;
-        else if (type === "budget_top_up") endedAtMs = Infinity;
-      return seats.see(seen);
-    },
-    world: () => ({ booked: new Map(), billed: 0, cap: firstCap, calls: 0, wrong: [] }),
-    runtime: { suspendAfterMs: seed % 2 === 0 ? 5 : 2_000, unknownPrice: "ignore" },
-    agents: ({ call, model, sleep, world }) => {
-      const book = tool({
-        name: "book",
-        description: "Books a place.",
-        inputSchema: z.object({ place: z.string() }),
-        execute: ({ place }, { idempotencyKey: key }) =>
-          call("book", () => void world.booked.set(place, (world.booked.get(place) ?? new Set()).add(key)), {
-            key,
-          }),
-      });
-      const hosted = clerks.map(({ name, rounds }): HostedAgent => {
-        const played = model(({ messages }) => {
-          world.billed += inputTokens + outputTokens;
-          world.calls++;
-          // B3: a call is made after its reservation is durable.
-          if (world.calls > reserved)
-            world.wrong.push(`call ${world.calls} has no reservation, of ${reserved}`);
-          // B1: what is billed never exceeds the cap.
-          if (world.billed > world.cap) world.wrong.push(`billed ${world.billed} of ${world.cap} tokens`);
-          const results = messages.filter(({ role }) => role === "tool").length;
-          const usage = { inputTokens, outputTokens };
-          return results >= rounds
-            ? { text: "Done.", usage }
-            : { toolCalls: [{ name: "book", input: { place: `${name}/${results}` } }], usage };
+export const teams = workload<World>(
+  "teams",
+  (seed, steps = stepsOf(seed)) => {
+    const runId = formatRunId("team");
+    const isCancelled = seed % 5 === 0;
+    const clerks = Array.from({ length: steps }, (_, index) => ({
+      name: `place-${index}`,
+      priority: priorities[Math.floor(seed / (index + 2)) % priorities.length] as Priority,
+      afterMs: (seed * (index + 3)) % 900,
+      rounds: 1 + ((seed + index) % 3),
+    }));
+    const maxAgents = 2 + (seed % 3);
+    const firstCap = seed % 2 === 0 ? 1_000_000 : 700;
+    const seats = new Seats(maxAgents);
+    let reserved = 0;
+    let endedAtMs = Infinity;
+    return {
+      watch: (seen) => {
+        for (const command of seen.commit.ledger ?? []) if (command.type === "reserve") reserved++;
+        for (const { type } of seen.commit.events ?? [])
+          if (type === "run_end") endedAtMs = seen.atMs;
+          else if (type === "budget_top_up") endedAtMs = Infinity;
+        return seats.see(seen);
+      },
+      world: () => ({ booked: new Map(), billed: 0, cap: firstCap, calls: 0, wrong: [] }),
+      runtime: { suspendAfterMs: seed % 2 === 0 ? 5 : 2_000, unknownPrice: "ignore" },
+      agents: ({ call, model, sleep, world }) => {
+        const book = tool({
+          name: "book",
+          description: "Books a place.",
+          inputSchema: z.object({ place: z.string() }),
+          execute: ({ place }, { idempotencyKey: key }) =>
+            call(
+              "book",
+              () => void world.booked.set(place, (world.booked.get(place) ?? new Set()).add(key)),
+              {
+                key,
+              },
+            ),
         });
-        return new Agent({
-          name,
-          model: { ...played, countTokens: async () => inputTokens },
-          tools: [book],
+        const hosted = clerks.map(({ name, rounds }): HostedAgent => {
+          const played = model(({ messages }) => {
+            world.billed += inputTokens + outputTokens;
+            world.calls++;
+            // B3: a call is made after its reservation is durable.
+            if (world.calls > reserved)
+              world.wrong.push(`call ${world.calls} has no reservation, of ${reserved}`);
+            // B1: what is billed never exceeds the cap.
+            if (world.billed > world.cap) world.wrong.push(`billed ${world.billed} of ${world.cap} tokens`);
+            const results = messages.filter(({ role }) => role === "tool").length;
+            const usage = { inputTokens, outputTokens };
+            return results >= rounds
+              ? { text: "Done.", usage }
+              : { toolCalls: [{ name: "book", input: { place: `${name}/${results}` } }], usage };
+          });
+          return new Agent({
+            name,
+            model: { ...played, countTokens: async () => inputTokens },
+            tools: [book],
+          });
         });
-      });
-      const lead: HostedAgent = {
-        id: formatAgentId({ name: "lead" }),
-        subAgents: hosted,
-        run: async (ctx) => {
-          const handles: TaskHandle[] = [];
-          for (const [index, { priority, afterMs }] of clerks.entries()) {
-            const clerk = hosted[index] as HostedAgent;
-            const spawned = await ctx.spawn(clerk.id, "Book.", { priority, onFull: "wait" });
-            if (spawned.kind === "spawned") handles.push(spawned.handle);
-            await ctx.step("wait", async () => {
-              await sleep(afterMs);
-              return null;
-            });
-          }
-          const ends = await ctx.joinAll(handles);
-          return ends.map(({ status }) => status);
-        },
-      };
-      return [lead];
-    },
-    load: async ({ submit, sleep, world }) => {
-      const run = await submit("lead", null, {
-        runId,
-        spawnBudget: { maxAgents, allowPreempt: true },
-        budget: { maxTokens: firstCap },
-      });
-      if (isCancelled) {
-        await sleep(300 + (seed % 1_000));
-        await run.cancel("the load cancels it");
-      }
-      for (let ends = 0; ends < 20; ends++) {
-        const { status } = await run.result();
-        if (status !== "budget_exhausted") break;
-        world.cap += 500;
-        const { endedAt } = await run.summary();
-        await run.topUp({ maxTokens: 500 });
-        while ((await run.summary()).endedAt === endedAt) await sleep(100);
-      }
-    },
-    check: ({ runs, world, calls }) => {
-      const wrong = [...world.wrong];
-      const [found] = runs;
-      if (found === undefined) return ["there is no run"];
-      const { usage, unreported, status } = found.run;
-      const spent = usage.inputTokens + usage.outputTokens + unreported.tokens;
-      if (spent > world.cap) wrong.push(`spent ${spent} of ${world.cap} tokens`);
-      if (world.billed > spent) wrong.push(`billed ${world.billed} tokens, and recorded ${spent}`);
-      if (!isCancelled && status !== "completed") wrong.push(`the run is ${status}`);
-      wrong.push(...seats.strangers(calls));
-      for (const call of calls)
-        if (call.name === "model" && call.atMs > endedAtMs + onItsWayMs)
-          wrong.push(
-            `${call.process} calls the model ${Math.round(call.atMs - endedAtMs)} ms after the end of the run`,
-          );
-      if (status !== "completed") return wrong;
-      const last = found.events.findLast(({ type }) => type === "task_end");
-      const isWhole = !hasErrors(runs) && !JSON.stringify(last).includes('"failed"');
-      for (const { name, rounds } of clerks)
-        for (let round = 0; round < rounds; round++)
-          if (isWhole && world.booked.get(`${name}/${round}`)?.size !== 1)
-            wrong.push(`${name}/${round} has ${world.booked.get(`${name}/${round}`)?.size ?? 0} bookings`);
-      return wrong;
-    },
-  };
-});
+        const lead: HostedAgent = {
+          id: formatAgentId({ name: "lead" }),
+          subAgents: hosted,
+          run: async (ctx) => {
+            const handles: TaskHandle[] = [];
+            for (const [index, { priority, afterMs }] of clerks.entries()) {
+              const clerk = hosted[index] as HostedAgent;
+              const spawned = await ctx.spawn(clerk.id, "Book.", { priority, onFull: "wait" });
+              if (spawned.kind === "spawned") handles.push(spawned.handle);
+              await ctx.step("wait", async () => {
+                await sleep(afterMs);
+                return null;
+              });
+            }
+            const ends = await ctx.joinAll(handles);
+            return ends.map(({ status }) => status);
+          },
+        };
+        return [lead];
+      },
+      load: async ({ submit, sleep, world }) => {
+        const run = await submit("lead", null, {
+          runId,
+          spawnBudget: { maxAgents, allowPreempt: true },
+          budget: { maxTokens: firstCap },
+        });
+        if (isCancelled) {
+          await sleep(300 + (seed % 1_000));
+          await run.cancel("the load cancels it");
+        }
+        for (let ends = 0; ends < 20; ends++) {
+          const { status } = await run.result();
+          if (status !== "budget_exhausted") break;
+          world.cap += 500;
+          const { endedAt } = await run.summary();
+          await run.topUp({ maxTokens: 500 });
+          while ((await run.summary()).endedAt === endedAt) await sleep(100);
+        }
+      },
+      check: ({ runs, world, calls }) => {
+        const wrong = [...world.wrong];
+        const [found] = runs;
+        if (found === undefined) return ["there is no run"];
+        const { usage, unreported, status } = found.run;
+        const spent = usage.inputTokens + usage.outputTokens + unreported.tokens;
+        if (spent > world.cap) wrong.push(`spent ${spent} of ${world.cap} tokens`);
+        if (world.billed > spent) wrong.push(`billed ${world.billed} tokens, and recorded ${spent}`);
+        if (!isCancelled && status !== "completed") wrong.push(`the run is ${status}`);
+        wrong.push(...seats.strangers(calls));
+        for (const call of calls)
+          if (call.name === "model" && call.atMs > endedAtMs + onItsWayMs)
+            wrong.push(
+              `${call.process} calls the model ${Math.round(call.atMs - endedAtMs)} ms after the end of the run`,
+            );
+        if (status !== "completed") return wrong;
+        const last = found.events.findLast(({ type }) => type === "task_end");
+        const isWhole = !hasErrors(runs) && !JSON.stringify(last).includes('"failed"');
+        for (const { name, rounds } of clerks)
+          for (let round = 0; round < rounds; round++)
+            if (isWhole && world.booked.get(`${name}/${round}`)?.size !== 1)
+              wrong.push(`${name}/${round} has ${world.booked.get(`${name}/${round}`)?.size ?? 0} bookings`);
+        return wrong;
+      },
+    };
+  },
+  stepsOf,
+);
+
+function stepsOf(seed: number): number {
+  return 2 + (seed % 4);
+}
 
 /** H1: who holds a seat, from the events of the log alone. */
 class Seats {
