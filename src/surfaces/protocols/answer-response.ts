@@ -9,28 +9,34 @@ import type { RouteRequest } from "../http/route.ts";
 import type { StartedRun } from "../http/start-run.ts";
 import { BatchWriter } from "../http/streams/batch-writer.ts";
 
-/** Converts an answer to the messages of a protocol. Each method returns text that is sent as it is, perhaps empty. */
+/**
+ * Converts an answer to the messages of a protocol. Each method returns text that is sent unchanged; the text may
+ * be empty.
+ */
 export interface AnswerEncoder {
   /** What is sent before the first part. */
   opening(): string;
   encode(part: AnswerPart): string | Promise<string>;
-  /** What is sent if the answer cannot be read to its end. */
+  /** Returns the text that is sent if the answer cannot be read to its end. */
   failure(fault: Fault): string;
 }
 
 export interface AnswerResponseOptions extends Omit<FollowAnswerOptions, "signal"> {
-  /** Headers of the response, in addition to those of a stream. */
+  /** Headers of the response, in addition to the usual headers of a stream. */
   readonly headers?: Readonly<Record<string, string>>;
-  /** Whether the answer is that to steering, which the next run answers if the run has not read it. Default: `false`. */
+  /**
+   * Whether the answer belongs to steering. If the run has not read the steering, the next run answers it. Default:
+   * `false`.
+   */
   readonly isSteered?: boolean;
 }
 
-/** The part of a request that a response needs. */
+/** The parts of a request that a streaming response needs. */
 export type StreamingRequest = Pick<RouteRequest, "access" | "server" | "disconnect" | "runtime">;
 
 /**
- * Streams an answer as server-sent events. C3: a client that leaves does not affect the run. If the server is closed, the
- * connection breaks, so that the client does not take the answer for complete.
+ * Streams an answer as server-sent events. If the client disconnects, the run continues (rule C3). If the server is
+ * closed, the connection is broken off, so that the client does not treat the answer as complete.
  */
 export function answerResponse(
   request: StreamingRequest,
@@ -60,7 +66,7 @@ export function answerResponse(
   );
 }
 
-/** Yields the answer to a message that started a run or became steering of one. */
+/** Yields the answer to a message that started a run or was sent to one as steering. */
 export function followStarted(
   runtime: RouteRequest["runtime"],
   { run, isSteered }: Pick<StartedRun, "run" | "isSteered">,
@@ -70,7 +76,10 @@ export function followStarted(
   return isSteered ? withNextRun(runtime, parts, options) : parts;
 }
 
-/** Continues an answer with that of the run which takes over the input that the first run has not read (S5). */
+/**
+ * Yields an answer, followed by the answer of the run that takes over the input that the first run has not read
+ * (S5).
+ */
 async function* withNextRun(
   runtime: RouteRequest["runtime"],
   parts: AsyncIterable<AnswerPart>,

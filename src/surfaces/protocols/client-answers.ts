@@ -9,9 +9,12 @@ import {
 
 /** A question of a run, as clients see it. */
 export interface AskedQuestion {
-  /** The id that the client was shown. It names the run, so that an answer to another run does not match it. */
+  /**
+   * The question id that the client received. It contains the run, so that an answer to another run does not match
+   * it.
+   */
   readonly questionId: string;
-  /** Id of the tool call that the client was shown: that of the call, or the `questionId` for a call that it was not shown. */
+  /** The id of the tool call that the client received. If the client received no such call, it is the `questionId`. */
   readonly callId: string;
   readonly request: ApprovalRequest;
   /** Seq of the event that asked. */
@@ -23,7 +26,7 @@ export interface AskedQuestions {
   readonly all: readonly AskedQuestion[];
   /** The questions without an answer. */
   readonly open: readonly AskedQuestion[];
-  /** Seqs of the events with answers, in their order. */
+  /** Sequence numbers of the events with answers, in their order. */
   readonly answeredAt: readonly number[];
   /** The answers, by the id of the question. */
   readonly decisions: ReadonlyMap<string, ApprovalDecision>;
@@ -31,12 +34,15 @@ export interface AskedQuestions {
   readonly next: number;
 }
 
-/** What a client sends as the answer to a question. */
+/** The answer of a client to a question. */
 export type ClientAnswer =
   | { readonly type: "decision"; readonly decision: ApprovalDecision }
   | { readonly type: "result"; readonly value: JsonValue; readonly isError: boolean };
 
-/** Reads the questions of a run. `options` are those with which its answer is followed. Costs O(events of the run). */
+/**
+ * Reads the questions of a run. `options` must be the options with which its answer is followed. Takes O(events of
+ * the run).
+ */
 export async function readQuestions(
   run: RunHandle,
   options: AnswerFoldOptions = {},
@@ -64,9 +70,9 @@ export async function readQuestions(
 }
 
 /**
- * Sends the answers of a client to the open questions of a run. Everything else that the client says about calls and
- * questions is ignored. The first answer counts: an answer that comes too late has no effect. Returns the number of
- * questions that the client has answered.
+ * Sends the answers of a client to the open questions of a run. All other data of the client about calls and
+ * questions is ignored. Only the first answer to a question is used; a later one has no effect. Returns the number
+ * of questions that the client has answered.
  */
 export async function answerQuestions(
   run: RunHandle,
@@ -97,8 +103,8 @@ async function sendAnswer(
 }
 
 /**
- * Seq of the first event that a client has not seen whose answer ended when the run waited for these questions: the first
- * answer after they were asked.
+ * Returns the sequence number of the first event that a client has not received. The client's last answer ended
+ * when the run began to wait for these questions, so this is the event of the first answer after they were asked.
  */
 export function seenUntil(
   { all, answeredAt, next }: AskedQuestions,

@@ -11,7 +11,7 @@ import {
 } from "../../kernel/index.ts";
 import { runIdOfKey, startRun, type StartedRun, type StartingRequest } from "../http/start-run.ts";
 
-/** Each new message costs a look into the store. */
+/** Maximum number of new messages in a request. It is limited because each message takes a query of the store. */
 const mostNewMessages = 100;
 
 /** A message of the user in a session. */
@@ -19,21 +19,25 @@ export interface SessionMessage {
   /** Name of an agent of the server. */
   readonly agent: string;
   readonly sessionId: string;
-  /** The id that the client gave the message. A message with a known id and the same input is not sent again. */
+  /**
+   * The id that the client gave the message. If a message with this id and the same input is known, it is not sent
+   * again.
+   */
   readonly messageId: string;
   readonly input: JsonValue;
-  /** Whether only a message is accepted whose id is known. Default: `false`. */
+  /** Whether the message is accepted only if its id is already known. Default: `false`. */
   readonly mustBeKnown?: boolean;
-  /** Whether the client says that it has edited the message. Default: `false`. */
+  /** Whether the client declares that it has edited the message. Default: `false`. */
   readonly isEdited?: boolean;
 }
 
 type KnownMessage = Pick<SessionMessage, "sessionId" | "messageId">;
 
 /**
- * Sends a message in a session. The history is the one of the store. A message with a known id is a repetition, which
- * returns the run of the first request, or an edit, if its input differs: the session then continues before the message.
- * A run that is in progress in the session takes the message as steering.
+ * Sends a message in a session. The history is taken from the store. If the id of the message is known and its
+ * input is the same, the message is a repetition, and the run of the first request is returned. If the input
+ * differs, it is an edit, and the session continues before the message. If a run is active in the session, it
+ * receives the message as steering.
  */
 export async function sendMessage(request: StartingRequest, message: SessionMessage): Promise<StartedRun> {
   const runs = await runsOf(request.runtime, message);
@@ -44,7 +48,7 @@ export async function sendMessage(request: StartingRequest, message: SessionMess
   return submit(request, message, runIdOf(request, message, runs.length));
 }
 
-/** Sends a message that has started no run: one that is new, or that became steering. */
+/** Sends a message that has started no run: a new message, or one that was sent as steering. */
 async function sendUnanswered(request: StartingRequest, message: SessionMessage): Promise<StartedRun> {
   const { mustBeKnown = false, isEdited = false } = message;
   const steering = await steeringOf(request, message);
@@ -58,7 +62,7 @@ async function sendUnanswered(request: StartingRequest, message: SessionMessage)
   return started;
 }
 
-/** Refuses a message if another request has sent the same id with another input at the same time, and was first. */
+/** Throws if another request has sent the same id with another input at the same time and was faster. */
 async function refuseOtherInput(request: StartingRequest, message: SessionMessage): Promise<void> {
   const steering = await steeringOf(request, message);
   if (steering !== undefined && steering.inputHash !== hashOf(message.input))
@@ -66,8 +70,8 @@ async function refuseOtherInput(request: StartingRequest, message: SessionMessag
 }
 
 /**
- * Answers a message of a session again, in a new branch, with the input that is stored. A run that is answering the message
- * is returned as it is.
+ * Answers a message of a session again with its stored input, in a new branch. If a run is still answering the
+ * message, this run is returned.
  */
 export async function answerAgain(
   request: StartingRequest,
@@ -88,7 +92,7 @@ export async function answerAgain(
 }
 
 /**
- * The messages of the user at the end of a list that were not sent before: the last one, and those directly before it whose
+ * Returns the new user messages at the end of a list: the last message, and the messages directly before it whose
  * ids are unknown.
  */
 export async function newMessages<Message extends { readonly id: string; readonly role: string }>(
@@ -110,7 +114,7 @@ export async function newMessages<Message extends { readonly id: string; readonl
   return found;
 }
 
-/** The run that is in progress in a session, whichever agent it belongs to. */
+/** Returns the unfinished run of a session, regardless of its agent. */
 export async function unfinishedRun(
   { runtime, access }: Pick<StartingRequest, "runtime" | "access">,
   sessionId: string,
@@ -119,7 +123,7 @@ export async function unfinishedRun(
   return run === undefined ? undefined : (await runtime.find(run.runId))?.as(access.userId ?? access.name);
 }
 
-/** The runs that answered a message, newest first. */
+/** Returns the runs that answered a message, newest first. */
 async function runsOf(
   runtime: Runtime,
   { sessionId, messageId }: KnownMessage,
@@ -134,7 +138,7 @@ async function runsOf(
   return runs;
 }
 
-/** Whether a message has started a run, or has become steering of one. */
+/** Whether a message has started a run, or was sent to a run as steering. */
 async function isKnown(
   { runtime, access }: Pick<StartingRequest, "runtime" | "access">,
   message: KnownMessage,
@@ -146,13 +150,13 @@ async function isKnown(
 /** A message that became steering. */
 interface Steering {
   readonly run: RunSummary;
-  /** Hash of the input with which the message was submitted. */
+  /** Hash of the input with which the message was first submitted. */
   readonly inputHash: JsonValue;
 }
 
 /**
- * Finds the run that has taken a message as steering. Reads the events of that run only, which its answer needs anyway, so
- * that a message which is new costs no more in a session with many long runs.
+ * Finds the run that received a message as steering. Only the events of the current run are read, which are needed
+ * anyway for its answer. Therefore a new message takes no more time in a session with many long runs.
  */
 async function steeringOf(
   { runtime, access }: Pick<StartingRequest, "runtime" | "access">,
@@ -167,14 +171,17 @@ async function steeringOf(
 
 type Caller = Pick<StartingRequest, "access">;
 
-/** The run id with which a message is submitted first. It does not depend on the input, so that the message can be found. */
+/**
+ * Returns the run id for the first submission of a message. It does not depend on the input, so that the message
+ * can be found again.
+ */
 function firstRunIdOf({ access }: Caller, { sessionId, messageId }: KnownMessage): string {
   return runIdOfKey(access, "message", sessionId, messageId);
 }
 
 /**
- * The run id with which a known message is submitted again. `count` is the number of runs that have answered the message
- * before. Duplicates of a request start one run.
+ * Returns the run id for a repeated submission of a known message. `count` is the number of runs that have already
+ * answered the message. Duplicates of a request therefore start only one run.
  */
 function runIdOf({ access }: Caller, message: SessionMessage, count: number): string {
   const { sessionId, messageId, input } = message;
@@ -199,7 +206,10 @@ async function repeated({ runtime, access }: StartingRequest, { runId }: RunSumm
   return { run: run.as(access.userId ?? access.name), isSteered: false, fromSeq: 0, isRepeated: true };
 }
 
-/** Continues the session before the message that a run answered. Does nothing if the message left no entry. */
+/**
+ * Moves the session's current entry before the message that a run answered. Does nothing if the message has no
+ * entry.
+ */
 async function rewind({ sessions }: Runtime, sessionId: string, { runId }: RunSummary): Promise<void> {
   const isMessage = (entry: SessionEntry): boolean =>
     entry.type === "message" && entry.runId === runId && entry.message.role === "user";
@@ -238,7 +248,10 @@ export async function inputOf(runtime: Runtime, { runId }: RunSummary): Promise<
   });
 }
 
-/** The fault of a message that cannot be answered again, because its answer is a part of that to another message. */
+/**
+ * Returns the fault for a message that cannot be answered again, because its answer is part of the answer to
+ * another message.
+ */
 function steeredMessage({ sessionId, messageId }: KnownMessage, { run }: Steering): Fault {
   const { runId, metadata } = run;
   const first = metadata["clientMessageId"];

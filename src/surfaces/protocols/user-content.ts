@@ -1,6 +1,6 @@
 import { Fault, type MediaSource, type UserPart } from "../../kernel/index.ts";
 
-/** Returns the parts of a user's message that are not empty. Throws `invalid_argument` if none has content. */
+/** Returns the non-empty parts of a user message. Throws `invalid_argument` if all parts are empty. */
 export function checkedContent(messageId: string, parts: readonly UserPart[]): readonly UserPart[] {
   const content = parts.filter((part) => part.type !== "text" || part.text !== "");
   if (content.some((part) => part.type !== "text" || part.text.trim() !== "")) return content;
@@ -10,7 +10,7 @@ export function checkedContent(messageId: string, parts: readonly UserPart[]): r
   );
 }
 
-/** The source of an image or a file that a client names by an address. A `data:` address becomes its data. */
+/** Returns the source of an image or file that a client names by a URL. A `data:` URL is converted to its data. */
 export function sourceOf(url: string): MediaSource {
   const inline = /^data:[^,]*;base64,/u.exec(url);
   if (inline !== null) return { kind: "base64", data: url.slice(inline[0].length) };

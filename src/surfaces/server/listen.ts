@@ -6,19 +6,19 @@ import { Fault } from "../../kernel/index.ts";
 import { isLoopback, loopbackHosts } from "../http/access/gate.ts";
 import type { Server } from "./server.ts";
 
-/** Options of `listen`. Durations are milliseconds. */
+/** Options of `listen`. Durations are in milliseconds. */
 export interface ListenOptions {
-  /** Default: 4711. With 0, the system chooses a free port. */
+  /** Port to listen at. Default: 4711. With 0, the system chooses a free port. */
   readonly port?: number;
   /** Address to listen at. Default: `127.0.0.1`. */
   readonly host?: string;
-  /** Maximum number of connections. Further ones are closed at once. Default: 2_000. */
+  /** Maximum number of connections. Further connections are closed immediately. Default: 2_000. */
   readonly maxConnections?: number;
   /** Time in which a client must send the headers of a request. Default: 10_000. */
   readonly headersTimeoutMs?: number;
   /** Time in which a client must send a whole request. Default: 60_000. */
   readonly requestTimeoutMs?: number;
-  /** Time that responses in progress may still take after `close()`. Default: 5_000. */
+  /** Time that open responses may still take after `close()`. Default: 5_000. */
   readonly closeGraceMs?: number;
 }
 
@@ -93,7 +93,7 @@ async function close(http: HttpServer, server: Pick<Server, "drain">, graceMs: n
   clearTimeout(timer);
 }
 
-/** The names under which clients address a server that listens at an address. */
+/** Returns the host names with which clients can address a server that listens at an address. */
 export function hostsOf(host: string): readonly string[] {
   const own = isIP(host) === 6 ? `[${host}]` : host;
   if (isLoopback(host)) return [...loopbackHosts, own];

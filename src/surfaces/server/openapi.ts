@@ -3,7 +3,7 @@ import { problemFormat, type ErrorFormat } from "../http/problem.ts";
 import type { Route, RouteResponse } from "../http/route.ts";
 import { definitionsOf, type Schema } from "../http/schema/schema.ts";
 
-/** The OpenAPI 3.1 document of a table of routes. */
+/** Creates the OpenAPI 3.1 document for a table of routes. */
 export function openApi(routes: readonly Route[], version: string): JsonObject {
   const paths: Record<string, Record<string, JsonObject>> = {};
   for (const each of routes) (paths[each.path] ??= {})[each.method.toLowerCase()] = operation(each);
@@ -85,7 +85,7 @@ function errorOf(description: string, { contentType, schema }: ErrorFormat): Jso
   return { description, content: { [contentType]: { schema: schema.json } } };
 }
 
-/** The responses by status. A status may have several types of content. */
+/** Returns the responses by status. A status may have several content types. */
 function responsesOf(responses: readonly RouteResponse[]): JsonObject {
   const byStatus = Map.groupBy(responses, ({ status }) => String(status));
   return Object.fromEntries([...byStatus].map(([status, all]) => [status, responseOf(all)]));

@@ -6,8 +6,8 @@ import { Fault, type RunSummary, escapeMarkup } from "../../kernel/index.ts";
 import { pagePolicy, styleHashes } from "../http/response.ts";
 
 /**
- * Folder of the built page of Reeve, for the option `page` of `createServer()`. In a clone it exists after
- * `npm run build:page`.
+ * Folder of Reeve's built page, for the option `page` of `createServer()`. In a clone of the repository it exists
+ * after `npm run build:page`.
  *
  * @example
  * ```ts
@@ -21,12 +21,12 @@ import { pagePolicy, styleHashes } from "../http/response.ts";
  */
 export const pageFolder = join(packageRoot, "dist/page");
 
-/** The element into which the script of the page draws. */
+/** The HTML element that the script of the page fills. */
 const emptyPage = '<div id="page"></div>';
 
 /**
- * Adds the head of a run to the page: its title, id and status as elements, which the browser paints before it has loaded
- * the script, and its summary as JSON, with which the script begins.
+ * Adds the header of a run to the page: its title, id and status as elements, which the browser paints before it
+ * has loaded the script, and its summary as JSON, with which the script starts.
  */
 function withRunHead(html: string, run: RunSummary): string {
   const { runId, title, agentId, status } = run;
@@ -41,12 +41,12 @@ function withRunHead(html: string, run: RunSummary): string {
   return html.replace(emptyPage, () => head);
 }
 
-/** The script that loads the script of the page after the first paint. A page may be built without it. */
+/** A script that loads the script of the page after the first paint. A page may also be built without it. */
 const lateScript = "/after-paint.js";
 
 const pageScript = /<script type="module"[^>]* src="(?<path>[^"]+)"><\/script>/u;
 
-/** The page whose script is loaded after the browser has painted. */
+/** Returns the page so that its script is loaded only after the browser has painted. */
 function withLateScript(html: string): string {
   return html.replace(
     pageScript,
@@ -54,7 +54,7 @@ function withLateScript(html: string): string {
   );
 }
 
-/** JSON that can end no element and starts no comment. */
+/** Formats JSON for an inline script, so that it can neither end the element nor start a comment. */
 function scriptJson(value: unknown): string {
   return JSON.stringify(value).replaceAll("<", String.raw`\u003c`);
 }
@@ -76,16 +76,19 @@ interface PageFile {
 }
 
 /**
- * The files of a page. They are read once, and only a path that names one of them is served, so that no path leads
- * outside the folder.
+ * The files of a page. They are read once. Only a path that names one of them is served, so that no request can
+ * reach a file outside of the folder.
  */
 export class PageFiles {
   /** The Content-Security-Policy of the page. It allows the styles in `index.html` by their hashes. */
   readonly policy: string;
-  /** The rules of `index.html` that load its fonts, for pages that are not built with it. Empty if it has none. */
+  /**
+   * The CSS rules of `index.html` that load its fonts, for pages outside of its build. Empty if it has no such
+   * rules.
+   */
   readonly fonts: string;
   readonly #files = new Map<string, PageFile>();
-  /** The text of `index.html` for a view of a run. */
+  /** The text of `index.html` for the view of a run. */
   readonly #runHtml: string;
 
   constructor(folder: string) {
@@ -107,14 +110,14 @@ export class PageFiles {
     this.#runHtml = this.#files.has(lateScript) ? withLateScript(html) : html;
   }
 
-  /** Whether a path is that of a view of the page, and not of a file. */
+  /** Whether a path belongs to a view of the page, and not to a file. */
   isView(path: string): boolean {
     return extname(path) === "" && !path.startsWith("/api/") && !this.#files.has(path);
   }
 
   /**
-   * The response to a path. Paths of the page without an extension are its views and get `index.html`, with the head of the
-   * run that the view shows.
+   * Returns the response to a path. Paths without an extension are views of the page: the response is `index.html`,
+   * with the header of the run that the view shows.
    */
   find(path: string, run?: RunSummary): Response | undefined {
     const index = this.#files.get("/index.html");
@@ -128,7 +131,10 @@ export class PageFiles {
   }
 }
 
-/** Names of assets contain a hash of their content. */
+/**
+ * Returns the cache header for a file. Names of assets contain a hash of their content, so they can be cached
+ * forever.
+ */
 function cacheOf(path: string): string {
   return path.startsWith("/assets/") ? "public, max-age=31536000, immutable" : "no-cache";
 }

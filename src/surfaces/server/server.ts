@@ -44,7 +44,7 @@ function firstSegment(path: string): string | undefined {
   return path.split("/", 2)[1];
 }
 
-/** Whether a path of the table, with parameters in braces, matches a path. */
+/** Whether a path of the route table, with parameters in braces, matches a request path. */
 function matches(path: string, pathname: string): boolean {
   const [parts, wanted] = [path.split("/"), pathname.split("/")];
   return (
@@ -52,30 +52,36 @@ function matches(path: string, pathname: string): boolean {
   );
 }
 
-/** The id of the run that a path of the page shows. `undefined` if it shows none. */
+/** Returns the id of the run that a path of the page shows. `undefined` if it shows no run. */
 function shownRunId(path: string): string | undefined {
   return /^\/runs\/(?<runId>[\w-]+)(?:\/|$)/u.exec(path)?.groups?.["runId"];
 }
 
-/** Limits of a server. Sizes are bytes, durations milliseconds. */
+/** Limits of a server. Sizes are in bytes, durations in milliseconds. */
 export interface ServerLimits {
-  /** Maximum size of the body of a request that carries input of a run. Default: 16_777_216 (16 MiB). */
+  /** Maximum body size of a request that contains input of a run. Default: 16_777_216 (16 MiB). */
   readonly maxBodyBytes: number;
-  /** Maximum size of the body of any other request, at most `maxBodyBytes`. Default: 1_048_576 (1 MiB). */
+  /** Maximum body size of any other request. It must not exceed `maxBodyBytes`. Default: 1_048_576 (1 MiB). */
   readonly maxCommandBytes: number;
-  /** Requests per second of each token, in the long run. Default: 50. */
+  /** Average number of requests per second that each token may send. Default: 50. */
   readonly requestsPerSecond: number;
-  /** Requests of each token that may arrive at once. Default: 200. */
+  /** Number of requests that each token may send at once. Default: 200. */
   readonly requestBurst: number;
   /** Maximum number of open streams. Default: 1_000. */
   readonly maxStreams: number;
   /** Maximum number of open streams of each token. Default: 100. */
   readonly maxStreamsPerToken: number;
-  /** What a stream holds for a reader that does not read, before the reader is disconnected. Default: 4_194_304 (4 MiB). */
+  /**
+   * Number of bytes that a stream buffers for a reader that does not read. If there are more, the reader is
+   * disconnected. Default: 4_194_304 (4 MiB).
+   */
   readonly maxQueuedBytes: number;
-  /** Interval of heartbeats in streams. A reader that reads nothing for two of them is disconnected. Default: 15_000. */
+  /**
+   * Interval of heartbeats in streams. A reader that reads nothing for two intervals is disconnected. Default:
+   * 15_000.
+   */
   readonly heartbeatMs: number;
-  /** Interval at which changed runs are looked for while a client follows them. Default: 500. */
+  /** Interval at which the server checks for changed runs while a client follows them. Default: 500. */
   readonly changesMs: number;
 }
 
@@ -94,9 +100,10 @@ const defaultLimits: ServerLimits = Object.freeze({
 /** Options of `createServer`. */
 export interface ServerOptions {
   /**
-   * The agents that callers may start by name. An agent is registered with the runtime; one that is made for each run
-   * (`ServedAgent`) must be registered as a resolver by the caller. A function returns the list of the moment, with agents
-   * that are made for each run; it must return the same list until the list changes. Default: none.
+   * The agents that callers may start by name. The server registers each agent with the runtime. For an agent that
+   * is created for each run (`ServedAgent`), the caller must register a resolver. A function returns the current
+   * list, which may contain only agents that are created for each run. It must return the same list object until
+   * the list changes. Default: none.
    */
   readonly agents?: AgentList;
   /**
@@ -105,44 +112,57 @@ export interface ServerOptions {
    */
   readonly workflows?: readonly string[];
   /**
-   * The tokens that callers need. `null`: callers need none and act as the person at this machine, with access to the
-   * whole store. Such a server listens on loopback only, and refuses requests of other machines.
+   * The tokens that callers need. `null` if callers need no token: they then act as the person at this machine,
+   * with access to the whole store. Such a server listens only on loopback, and refuses requests from other
+   * machines.
    */
   readonly tokens: Tokens | null;
-  /** Names under which clients may address the server, without a port. Default: `127.0.0.1`, `localhost` and `[::1]`. */
+  /**
+   * Host names with which clients may address the server, without a port. Default: `127.0.0.1`, `localhost` and
+   * `[::1]`.
+   */
   readonly hosts?: readonly string[];
-  /** Routes of other modules. They are checked and documented like those of the server. Default: none. */
+  /** Routes of other modules. They are checked and documented like the routes of the server. Default: none. */
   readonly routes?: readonly Route[];
-  /** The gateway runs of the store, as `reeve serve` knows them. Default: neither their tokens nor their open requests are shown. */
+  /**
+   * Gives access to the gateway runs of the store, as in `reeve serve`. Default: the tokens and the open requests
+   * of gateway runs are not shown.
+   */
   readonly gateway?: GatewayDesk;
-  /** Options of the MCP server at `/mcp`, which offers the agents. `false`: there is none. Default: no further tools. */
+  /**
+   * Options of the MCP server at `/mcp`, which offers the agents. `false` means that there is no MCP server.
+   * Default: an MCP server without additional tools.
+   */
   readonly mcp?: McpMountOptions | false;
-  /** Folder of the page's files, with an `index.html`. They need no token. Default: no page. */
+  /** Folder with the files of the page, including `index.html`. These files need no token. Default: no page. */
   readonly page?: string;
-  /** Name of the page's cookie. Browsers send a cookie to all ports of a host, so two servers need two names. Default: `reeve`. */
+  /**
+   * Name of the page's cookie. Browsers send a cookie to all ports of a host, so two servers on one host need
+   * different names. Default: `reeve`.
+   */
   readonly cookie?: string;
   readonly limits?: Partial<ServerLimits>;
-  /** Receives errors that callers see only as `internal`. Default: a process warning. */
+  /** Receives errors that callers see only as `internal`. Default: the error is emitted as a process warning. */
   readonly onError?: (error: Fault) => void;
 }
 
-/** What the host of the fetch handler knows about the connection of a request. */
+/** The data that the host of the fetch handler provides about the connection of a request. */
 interface Bindings extends SenderBindings {
   readonly outgoing?: { destroy(): void };
 }
 
 /** A server as a fetch handler, for `listen` or any other host of such handlers. */
 export interface Server {
-  /** Answers a request. Never rejects. The function can be passed on without the server. */
+  /** Answers a request. Never rejects. The function works without its object, so it can be passed on alone. */
   readonly fetch: (request: Request, bindings?: object) => Promise<Response>;
   /** All routes of the server. */
   readonly routes: readonly Route[];
-  /** Whether callers need a token. `listen` serves a server without tokens on loopback only. */
+  /** Whether callers need a token. `listen` serves a server without tokens only on loopback. */
   readonly needsToken: boolean;
-  /** Returns the path of a link that opens the page and works once. `undefined` if the server needs no token. */
+  /** Returns the path of a link that opens the page and can be used once. `undefined` if the server needs no token. */
   pageLink(): string | undefined;
   /**
-   * Ends all streams, refuses new runs with `closed`, and resolves when the requests in progress are answered. Runs are
+   * Ends all streams, refuses new runs with `closed`, and resolves when all other requests are answered. Runs are
    * not affected; close the runtime afterwards.
    */
   drain(): Promise<void>;
@@ -171,7 +191,7 @@ const serverTable = optionTable({
 } satisfies OptionKinds<ServerOptions>);
 
 /**
- * Creates a server for the runs and sessions of a runtime. It does not close the runtime.
+ * Creates a server for the runs and sessions of a runtime. Closing the server does not close the runtime.
  *
  * @example
  * ```ts
@@ -336,7 +356,10 @@ class HonoServer implements Server {
       : { maxBytes: maxCommandBytes, maxValues, option: "maxCommandBytes" };
   }
 
-  /** Requests that a route refuses as unauthenticated share one rate limit, like those without a valid token. */
+  /**
+   * Calls the handler of a route. Requests that the handler refuses as unauthenticated share one rate limit, like
+   * requests without a valid token.
+   */
   async #handle(route: Route, checked: RouteRequest): Promise<RouteResult> {
     try {
       return await route.handle(checked);
@@ -347,7 +370,7 @@ class HonoServer implements Server {
     }
   }
 
-  /** Checks who sends the request, how often, and whether the caller may use the route. */
+  /** Checks the sender of the request, its rate limit, and whether the caller may use the route. */
   async #admit(
     { scope, authenticates = false }: Pick<Route, "scope" | "authenticates">,
     request: Request,
@@ -364,8 +387,9 @@ class HonoServer implements Server {
   }
 
   /**
-   * Requests without a valid token share one rate limit per address, so that guessing is slow. It does not affect valid
-   * tokens, also of the same address: behind a proxy all callers have one.
+   * Identifies the caller. Requests without a valid token share one rate limit per address, so that tokens can be
+   * guessed only slowly. Requests with a valid token are not affected, even from the same address, because behind a
+   * proxy all callers have the same address.
    */
   async #identified(request: Request, sender: SenderBindings): Promise<Access> {
     try {
@@ -376,7 +400,7 @@ class HonoServer implements Server {
     }
   }
 
-  /** S6: the runtime in which everything of other tenants and users does not exist. */
+  /** Returns the view of the runtime that contains no data of other tenants and users (rule S6). */
   #viewOf(access: Access): Runtime {
     const { tenantId, userId } = access;
     if (access === publicAccess) throw new Fault("internal", "a route without a scope uses the runtime");
@@ -430,7 +454,7 @@ class HonoServer implements Server {
     );
   }
 
-  /** The page on which a person enters a token, in place of a view of the page that could show them nothing. */
+  /** Returns the page on which a person enters a token, if a view of the page could show no data to this person. */
   async #signIn(path: string, request: Request, sender: SenderBindings): Promise<Response | undefined> {
     if (this.#page?.isView(path) !== true || !isForPerson(request)) return undefined;
     const { pathname, search } = new URL(request.url);
@@ -449,7 +473,10 @@ class HonoServer implements Server {
     }
   }
 
-  /** The run that a path of the page shows. `undefined` if the caller may not read it: the page itself needs no token. */
+  /**
+   * Returns the run that a path of the page shows. `undefined` if the caller may not read the run; this is possible
+   * because the page itself needs no token.
+   */
   async #shownRun(path: string, request: Request, sender: SenderBindings): Promise<RunSummary | undefined> {
     const runId = shownRunId(path);
     if (this.#page === undefined || runId === undefined) return undefined;
@@ -472,7 +499,10 @@ class HonoServer implements Server {
     return secured(errorResponse(fault, this.#formatOf(pathname), { status: 405, headers: { allow } }));
   }
 
-  /** The format of errors of a path that is not in the table: that of the routes with the same first segment. */
+  /**
+   * Returns the error format for a path that is not in the table: the format of the routes with the same first
+   * segment.
+   */
   #formatOf(pathname: string): ErrorFormat | undefined {
     const first = firstSegment(pathname);
     return this.routes.find(({ path, errors }) => errors !== undefined && firstSegment(path) === first)

@@ -1,16 +1,16 @@
 import { escapeMarkup } from "../../kernel/index.ts";
 import { pagePolicy, styleHashes } from "../http/response.ts";
 
-/** Why a person sees the page on which they sign in. */
+/** The reason why a person sees the sign-in page. */
 type SignInReason = "used" | "missing" | "unknown" | "wait";
 
 export interface SignInOptions {
   readonly reason: SignInReason;
-  /** Path to which the person goes after signing in. */
+  /** Path to which the person is redirected after signing in. */
   readonly to: string;
-  /** Rules that load the fonts of the page of Reeve. Empty if the server has no page. */
+  /** CSS rules that load the fonts of Reeve's page. Empty if the server has no page. */
   readonly fonts: string;
-  /** The text of the field, for a token that was refused. Default: empty. */
+  /** The content of the input field, if a token was refused. Default: empty. */
   readonly token?: string;
   /** Seconds to wait, with the reason `wait`. */
   readonly retryAfter?: number;
@@ -24,7 +24,10 @@ const reasons: Readonly<Record<SignInReason, string>> = {
   wait: "There were too many requests without a valid token.",
 };
 
-/** Style of the page, in the colours of `web/style/tokens.css`. It is allowed by its hash. */
+/**
+ * Style sheet of the sign-in page, with the colours of `web/style/tokens.css`. The content security policy allows
+ * it by its hash.
+ */
 const style = `
 :root{color-scheme:light dark;--bg:#f5f7f7;--surface:#fff;--line:#dfe4e4;--edge:#859092;--ink:#11181a;--ink-2:#435053;--accent:#0a6b60;--on:#fff;--wait:#8a5200}
 @media (prefers-color-scheme:dark){:root{--bg:#0d1314;--surface:#141c1e;--line:#2a3538;--edge:#6d7b7e;--ink:#eef3f3;--ink-2:#adb9ba;--accent:#5cc4b4;--on:#06201c;--wait:#f2bd6b}}
@@ -48,8 +51,8 @@ code{font-family:"Source Code Pro",Menlo,"Cascadia Mono",Consolas,monospace;user
 `;
 
 /**
- * The page on which a person enters a token. It needs no script, so that it also works where the page of Reeve cannot be loaded. The
- * token is sent in the body of the form, never in an address.
+ * Returns the page on which a person enters a token. The page needs no script, so that it also works where Reeve's
+ * page cannot be loaded. The token is sent in the body of the form, never in a URL.
  */
 export function signInPage({ reason, to, fonts, token = "", retryAfter }: SignInOptions): Response {
   const wait = retryAfter === undefined ? "" : ` Wait ${retryAfter} s, then try again.`;
@@ -100,8 +103,8 @@ export function signInPage({ reason, to, fonts, token = "", retryAfter }: SignIn
 }
 
 /**
- * The path to which a person goes after signing in: a path of this server, or `/`. Another host, a scheme, and the path of
- * the form itself are refused, so that no link leads elsewhere.
+ * Returns the path to which a person is redirected after signing in: a path of this server, or `/`. Another host, a
+ * scheme, and the path of the form itself are refused, so that no link leads to another site.
  */
 export function safeTarget(to: string | null | undefined): string {
   if (to === null || to === undefined || !/^\/(?![/\\])[^\s\\]*$/u.test(to)) return "/";

@@ -1,15 +1,18 @@
-/** The key of an agent that a process made for one session. Ids of sessions begin with `ses_`. */
+/**
+ * Matches the part of an agent id that names a session. Such ids belong to agents that a process created for one
+ * session. Ids of sessions begin with `ses_`.
+ */
 const sessionKey = /\/ses_[^/]*$/u;
-/** What the ids of gateway runs begin with. The name of the run follows. */
+/** Prefix of the ids of gateway runs. The name of the run follows it. */
 const gateway = "reeve:gateway/";
 
-/** Fields of a run, a task, an event or a question that have the id of an agent. */
+/** Fields of a run, a task, an event or a question that contain the id of an agent. */
 const fields = ["agentId", "rootAgentId"] as const;
 
-/** Lists of an answer whose items have such fields. */
+/** Names of lists in an answer whose items have these fields. */
 const lists = ["runs", "events", "tasks", "asked", "money", "approvals", "sessions", "questions"] as const;
 
-/** Fields of events that name another agent, by the type of the event. */
+/** For each type of event that names another agent, the field with this agent. */
 const named: Readonly<Record<string, string>> = {
   spawn_start: "agentId",
   spawn_wait: "agentId",
@@ -20,8 +23,9 @@ const named: Readonly<Record<string, string>> = {
 type Fields = Record<string, unknown>;
 
 /**
- * Names the agents of an answer as people know them: `support/ses_run_62ed` is `support`, because the session is part of the
- * id of a workspace's agent, and `reeve:gateway/claude` is `claude`. Only known fields change, so that inputs and outputs that look alike stay as they are.
+ * Replaces agent ids in an answer by the names that people know: `support/ses_run_62ed` becomes `support`, because
+ * the id of a workspace's agent contains the session, and `reeve:gateway/claude` becomes `claude`. Only known
+ * fields are changed, so that inputs and outputs that look similar are not affected.
  */
 export function nameAgents<Value>(value: Value): Value {
   if (!isRecord(value)) return value;

@@ -1,11 +1,11 @@
 import type { CancelView, RunView, TaskView } from "./run-view.ts";
 import { personName } from "./short-words.ts";
 
-/** The reasons of the runtime, for a caller that gave none and for the reports of a task that has ended. */
+/** The reasons that the runtime records if the caller gave none, and for the reports of a task that has ended. */
 const noReason = "cancelled";
 const parentEnded = "its parent has ended";
 
-/** Who cancelled a task and why: `cancelled by you: too late`. `null` if the task was not cancelled. */
+/** Describes who cancelled a task and why: `cancelled by you: too late`. `null` if the task was not cancelled. */
 export function cancelWords(
   { cancelled, parentId }: Pick<TaskView, "cancelled" | "parentId">,
   { tasks }: Pick<RunView, "tasks">,
@@ -19,13 +19,16 @@ export function cancelWords(
     : `cancelled by ${parent}${why(cancelled)}`;
 }
 
-/** Who cancelled a run and why, in words that follow its status: `by you: too late`. `null` if no caller did. */
+/**
+ * Describes who cancelled a run and why, as text after the status of the run: `by you: too late`. `null` if no
+ * caller cancelled it.
+ */
 export function runCancelWords({ cancelled }: Pick<RunView, "cancelled">): string | null {
   if (cancelled == null || cancelled.by === null) return null;
   return `by ${whoOf(cancelled.by)}${why(cancelled)}`;
 }
 
-/** What a caller did: `You cancelled the run: too late`. `what` names what was cancelled. */
+/** Describes the action of a caller: `You cancelled the run: too late`. `what` names the cancelled object. */
 export function cancelSentence(
   { by, reason }: { readonly by: string; readonly reason: string },
   what = "the run",

@@ -1,6 +1,6 @@
 import type { Event, EventType } from "../../kernel/index.ts";
 
-/** Events with which a task works. An ended task has none of them unless it continues. */
+/** Types of events of a task that is working. After its end, a task has such events only if it continues. */
 const working: ReadonlySet<EventType> = new Set<EventType>([
   "task_start",
   "agent_start",
@@ -13,15 +13,18 @@ const working: ReadonlySet<EventType> = new Set<EventType>([
 ]);
 
 /**
- * Whether an event of a task that has ended says that the task continues, because it was resumed or topped up. The tasks
- * above it then continue as well, although they have no event of their own before the task ends.
+ * Whether an event shows that an ended task continues, because it was resumed or topped up. The tasks above it then
+ * also continue, although they have no separate event before the task ends again.
  */
 export function continuesTask(event: Event): boolean {
   if (!working.has(event.type)) return false;
   return event.type !== "seat_grant" || event.data.taskId === event.taskId;
 }
 
-/** Whether a fork starts the model call again that the changed task has in progress at the cut, with an event of its own. */
+/**
+ * Whether a fork repeats the model call that was in progress at the cut in the changed task. The repeated call then
+ * has its own start event.
+ */
 export function startsCallAgain({ input, instructions, tools }: Event<"run_fork">["data"]): boolean {
   return input !== undefined || instructions !== undefined || tools !== undefined;
 }

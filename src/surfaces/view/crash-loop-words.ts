@@ -1,12 +1,12 @@
 import { visibleLine, type CrashLoop, type LostOwner } from "../../kernel/index.ts";
 
-/** What happened to a run that is paused as a crash loop, in one line. */
+/** Describes in one line why a run is paused as a crash loop. */
 export function crashLoopHeadline({ ended }: Pick<CrashLoop, "ended">): string {
   const count = ended.length === 1 ? "1 process" : `${ended.length} processes`;
   return `${count} ended while executing this run, in a row and without progress of it`;
 }
 
-/** What is known about a crash loop and what is not, one fact per line. */
+/** Describes what is known and what is unknown about a crash loop, one fact per line. */
 export function crashLoopLines({ ended, unknown, calls }: CrashLoop): readonly string[] {
   const inFlight = calls.map(({ taskId, kind, name }) => `${kind} ${name ?? "without a name"} of ${taskId}`);
   return [

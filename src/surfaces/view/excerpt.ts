@@ -1,9 +1,9 @@
 import { messageText, visibleText, type AssistantMessage, type JsonValue } from "../../kernel/index.ts";
 
-/** Maximum number of characters of an excerpt, so that a view with thousands of tasks stays small. */
+/** Maximum number of characters of an excerpt. It is limited so that a view with thousands of tasks stays small. */
 const most = 80;
 
-/** The beginning of a text, in one line, with its hidden characters shown. */
+/** Returns the beginning of a text as one line, with its hidden characters made visible. */
 export function excerpt(text: string): string {
   const line = visibleText(text.slice(0, 4 * most))
     .replaceAll(/\s+/gu, " ")
@@ -11,10 +11,13 @@ export function excerpt(text: string): string {
   return line.length > most ? `${line.slice(0, most - 1)}…` : line;
 }
 
-/** Names of arguments that say most about a call, the best first. */
+/** Names of the arguments that describe a call best, in order of preference. */
 const telling = ["command", "path", "file", "url", "query", "pattern", "question", "task", "message"];
 
-/** The argument that says most about a call as text: the command, the path, the query, or all arguments. */
+/**
+ * Returns the argument that describes a call best, as text: the command, the path or the query, or else all
+ * arguments.
+ */
 export function argumentOf(input: JsonValue): string {
   if (typeof input !== "object" || input === null || Array.isArray(input)) return textOfValue(input ?? "");
   const fields = input as Readonly<Record<string, JsonValue>>;
@@ -26,13 +29,13 @@ export function argumentOf(input: JsonValue): string {
   return names.length === 0 ? "" : textOfValue(input);
 }
 
-/** A JSON value in one line, with its hidden characters shown. A string is its own text. */
+/** Formats a JSON value as one line, with its hidden characters made visible. A string is formatted without quotes. */
 function textOfValue(value: JsonValue): string {
   const text = typeof value === "string" ? value : (JSON.stringify(value) ?? "");
   return visibleText(text).replaceAll(/\s+/gu, " ").trim();
 }
 
-/** The text of an answer, or the tools that it calls. */
+/** Returns the text of an answer, or else the tools that it calls. */
 export function answerWords(message: AssistantMessage): string {
   const text = excerpt(messageText(message));
   if (text !== "") return text;

@@ -1,6 +1,9 @@
 import { describeWork, namedPaths, visibleLine, type Event } from "../../kernel/index.ts";
 
-/** What happened to the folder of a task, in words that follow the name of its agent. `undefined` for other events. */
+/**
+ * Describes what happened to the folder of a task, as text after the name of its agent. `undefined` for other
+ * events.
+ */
 export function folderWords(event: Event): string | undefined {
   switch (event.type) {
     case "worktree_open": {

@@ -2,12 +2,15 @@ import type { ApprovalRequest } from "../../kernel/index.ts";
 
 type Foreign = NonNullable<ApprovalRequest["foreign"]>;
 
-/** The paths that a call of a program names outside its folder, each once. */
+/** Returns the paths outside of its folder that a call of a program names, without duplicates. */
 function outsidePaths({ locations = [], diffs = [] }: Foreign): readonly string[] {
   return [...new Set([...locations, ...diffs].filter(({ isOutside }) => isOutside).map(({ path }) => path))];
 }
 
-/** What a program tells about its call, line by line. The texts are as the program gave them, with hidden characters. */
+/**
+ * Describes line by line what a program reports about its call. The texts are unchanged and may contain hidden
+ * characters.
+ */
 export function foreignCallLines(foreign: Foreign): readonly string[] {
   const { program, title, kind, diffs = [] } = foreign;
   const what = [title, kind === undefined ? undefined : `(${kind})`].filter((each) => each !== undefined);

@@ -1,8 +1,8 @@
 import { visibleLine, type Event, type JsonObject } from "../../kernel/index.ts";
 
 /**
- * What has become of the session and the prompts of a hired agent, in words that follow its name, and where its report differs from
- * what Reeve knows. `undefined` for other events.
+ * Describes what happened to the session and the prompts of a hired agent, as text after its name, and where its
+ * report differs from Reeve's data. `undefined` for other events.
  */
 export function hiredWords(event: Event): string | undefined {
   if (event.type !== "architecture_event" || event.data.architecture !== "hired") return undefined;

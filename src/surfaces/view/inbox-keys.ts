@@ -1,7 +1,10 @@
-/** What names an item of an inbox, and since when it is there. An item that comes back has another time. */
+/**
+ * Identifies an item of an inbox, with the time since when it is there. If an item comes back, its time is
+ * different.
+ */
 export interface InboxKey {
   readonly id: string;
-  /** Epoch milliseconds. As a text it is the state in which a person saw the item. */
+  /** Epoch milliseconds. Converted to text, this is the state in which a person saw the item. */
   readonly at: number;
 }
 
@@ -14,7 +17,7 @@ export function keyOfQuestion(question: {
   return { id: `${question.runId}:${question.approvalId}`, at: question.requestedAt };
 }
 
-/** The key of a run that stopped, or that is paused as a crash loop. */
+/** Returns the inbox key of a run that stopped, or that is paused as a crash loop. */
 export function keyOfRun(run: {
   readonly runId: string;
   readonly endedAt: number | null;
@@ -23,7 +26,7 @@ export function keyOfRun(run: {
   return { id: run.runId, at: run.endedAt ?? run.updatedAt };
 }
 
-/** The key of a message that could not be delivered. */
+/** Returns the inbox key of an undelivered message. */
 export function keyOfLetter({
   message,
 }: {

@@ -1,6 +1,6 @@
 import type { Delta, TaskId } from "../../kernel/index.ts";
 
-/** What a model has written of a message that is not recorded yet. */
+/** The text that a model has written so far of a message that is not recorded yet. */
 export interface LiveMessage {
   readonly messageSeq: number;
   readonly attempt: number;
@@ -8,7 +8,7 @@ export interface LiveMessage {
   readonly reasoning: string;
 }
 
-/** E2: the texts of messages and the progress of tools that are not recorded yet. */
+/** The texts of messages and the progress of tools that are not recorded yet (rule E2). */
 export class LiveText {
   readonly #messages = new Map<TaskId, LiveMessage>();
   readonly #progress = new Map<string, unknown>();
@@ -34,7 +34,7 @@ export class LiveText {
     this.#messages.set(taskId, delta.type === "message_reset" ? message : withPiece(message, delta));
   }
 
-  /** The message of the task is recorded, or its task has ended. */
+  /** Must be called when the message of the task was recorded, or when the task has ended. */
   endMessage(taskId: TaskId): void {
     this.#messages.delete(taskId);
   }
@@ -44,7 +44,7 @@ export class LiveText {
   }
 }
 
-/** A delta may be repeated after reconnecting; its offset says where it belongs. */
+/** Adds a piece of text. A delta may be repeated after reconnecting; its offset shows where it belongs. */
 function withPiece(
   message: LiveMessage,
   { kind, offset, text }: Extract<Delta, { type: "message_update" }>,

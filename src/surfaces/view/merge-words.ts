@@ -1,6 +1,6 @@
 import { readProperty, type JsonValue, type MergeQuestion } from "../../kernel/index.ts";
 
-/** The question of an approval request of the kind `merge`. `null` if its input has another form. */
+/** Returns the question of an approval request of the kind `merge`. `null` if its input has another form. */
 export function mergeOf(input: JsonValue): MergeQuestion | null {
   const isMerge =
     typeof readProperty(input, "diff") === "string" &&
@@ -10,15 +10,21 @@ export function mergeOf(input: JsonValue): MergeQuestion | null {
 
 /** The change of one file in a diff of several files. */
 export interface FilePatch {
-  /** The name of the file after the change, or before it if the file is deleted. */
+  /** The name of the file after the change. If the file is deleted, its name before the change. */
   readonly path: string;
-  /** What git says besides the hunks, such as that the file is binary, becomes executable or is a link (mode 120000). */
+  /**
+   * Information of git in addition to the hunks, for example that the file is binary, becomes executable, or is a
+   * link (mode 120000).
+   */
   readonly notes: readonly string[];
   /** The hunks. Empty if there are none. */
   readonly patch: string;
 }
 
-/** The changes of a diff of git, by file. No line of the diff is left out but those that name the file. */
+/**
+ * Returns the changes of a git diff, by file. Every line of the diff is included, except the lines that name the
+ * file.
+ */
 export function filePatches(diff: string): readonly FilePatch[] {
   const found: FilePatch[] = [];
   let lines: string[] = [];
@@ -51,12 +57,12 @@ function filePatch(lines: readonly string[]): FilePatch {
   };
 }
 
-/** Whether a line of a header says no more than the name and the ids of a file. */
+/** Whether a header line contains only the name and the ids of a file. */
 function isName(line: string): boolean {
   return /^(?:index |--- |\+\+\+ |new file mode 100644$)/u.test(line);
 }
 
-/** The lines with which a person in a terminal sees a merge: the files and their changes. */
+/** Returns the lines that show a merge to a person in a terminal: the files and their changes. */
 export function mergeLines({ diff, isCut }: MergeQuestion): readonly string[] {
   const files = filePatches(diff).flatMap(({ path, notes, patch }) => [
     `${path}:`,

@@ -1,6 +1,6 @@
 import type { Event, EventType } from "../../kernel/index.ts";
 
-/** Types of events that say who sent what to whom. */
+/** Types of events about messages: their sender, their recipient and their content. */
 export const messageTypes = ["handoff", "run_steer", "task_signal", "mail_receive", "task_end"] as const;
 export type MessageEvent = Extract<Event, { readonly type: (typeof messageTypes)[number] }>;
 

@@ -9,26 +9,26 @@ export interface ModelCallView {
   readonly agentId: string;
   /** Role whose model was called. */
   readonly role: string;
-  /** The model as `provider/id`: the one that answered, otherwise the one that was asked. `null` if it is unknown. */
+  /** The model as `provider/id`: the model that answered, or else the requested model. `null` if unknown. */
   readonly model: string | null;
   /** Epoch milliseconds. */
   readonly at: number;
   /** `null` if the call has no answer. */
   readonly durationMs: number | null;
   readonly usage: Usage | null;
-  /** How often the request was sent again after a failure, or to another model. */
+  /** How often the request was repeated after a failure, or sent to another model. */
   readonly retries: number;
 }
 
 type OpenCall = { -readonly [Key in keyof ModelCallView]: ModelCallView[Key] };
 
-/** The types of the events that a `CallList` reads. */
+/** The event types that `CallList` reads. */
 export const callEvents = ["message_start", "message_end", "retry_start", "model_fallback"] as const;
 
 /** The last model calls of a run, or of one task, in the order in which they started. */
 export class CallList {
   readonly calls: OpenCall[] = [];
-  /** Whether there are calls before the first one of the list. */
+  /** Whether there are earlier calls than the first one in the list. */
   hasEarlier = false;
   readonly #most: number;
   readonly #before: number;
@@ -51,13 +51,16 @@ export class CallList {
     this.hasEarlier = true;
   }
 
-  /** A retry of a tool has the same event. Then the newest call of the task has its answer. */
+  /**
+   * Counts a retry. A retry of a tool has the same event type; in that case the newest call of the task already has
+   * its answer.
+   */
   #retry({ taskId }: Event): void {
     const call = this.calls.findLast((each) => each.taskId === taskId);
     if (call !== undefined && call.usage === null) call.retries++;
   }
 
-  /** Adds an answer to the newest call of its task and role that has none. A call that was lost gets no answer. */
+  /** Adds an answer to the newest unanswered call with the same task and role. A lost call never gets an answer. */
   #answer({ taskId, data }: Event<"message_end">): void {
     const { modelRole = "main", usage, durationMs = null, model } = data;
     if (usage === undefined) return;
@@ -75,7 +78,7 @@ function nameOf(model: Event<"message_start">["data"]["model"]): string | null {
   return model === undefined ? null : `${model.provider}/${model.modelId}`;
 }
 
-/** What a record of a request cannot show, in sentences. Empty if it shows everything. */
+/** Describes in sentences what the record of a request cannot show. Empty if it shows everything. */
 export function requestGaps(request: RecordedRequest): readonly string[] {
   const { instructions, tools, messages, ephemeralMessages, changedByMiddleware, isProven, reply } = request;
   const gaps: string[] = [];

@@ -1,6 +1,9 @@
 import type { RecoveryView, RunFactsView } from "./run-view.ts";
 
-/** The crashes that a run survived. Crashes in the events that a fork shares with its origin belong to the origin. */
+/**
+ * Returns the crashes that a run survived. Crashes in the events that a fork shares with its original run belong to
+ * the original run.
+ */
 export function ownCrashes({
   recoveries,
   forkedFrom,

@@ -20,8 +20,8 @@ export interface QuestionOptions {
 }
 
 /**
- * The questions of a run that its user is being asked. A question that is answered elsewhere, for example with
- * `reeve approve`, is withdrawn. The first answer counts.
+ * The questions of a run that its user is being asked. A question that was answered elsewhere, for example with
+ * `reeve approve`, is withdrawn. Only the first answer is used.
  */
 export class OpenQuestions {
   readonly #options: QuestionOptions;
@@ -32,7 +32,7 @@ export class OpenQuestions {
     this.#options = options;
   }
 
-  /** Asks, unless the question is open already. Does not wait for the answer. */
+  /** Asks a question, unless it is already open. Does not wait for the answer. */
   ask(run: RunHandle, question: ShownQuestion): void {
     const { questionId } = question;
     if (this.#open.has(questionId)) return;
@@ -52,7 +52,10 @@ export class OpenQuestions {
     this.#open.get(questionId)?.abort();
   }
 
-  /** Withdraws all questions. They stay open in the run, and are asked again if the run is shown again. */
+  /**
+   * Withdraws all questions in the editor. In the run they stay open, and they are asked again when the run is
+   * shown again.
+   */
   withdraw(): void {
     for (const controller of this.#open.values()) controller.abort();
     this.#open.clear();

@@ -15,15 +15,15 @@ import { foreignCallLines } from "../../view/foreign-call-words.ts";
 import { textBlock } from "./content-blocks.ts";
 import { toolCallView } from "./tool-call-view.ts";
 
-/** A question with the ids that the editor knows. */
+/** A question with the ids under which the editor knows it. */
 export interface ShownQuestion {
   readonly questionId: string;
-  /** Id of the call that the editor shows. `null` if it shows none. */
+  /** Id of the call that the editor shows. `null` if the editor shows no call for the question. */
   readonly callId: string | null;
   readonly request: ApprovalRequest;
 }
 
-/** The session that a question belongs to, and the folder of its tools. */
+/** The session to which a question belongs, and the folder in which its tools work. */
 export interface QuestionPlace {
   readonly sessionId: string;
   readonly root: string;
@@ -37,13 +37,13 @@ const allowAlways: PermissionOption = {
 };
 const reject: PermissionOption = { optionId: "reject", name: "Reject", kind: "reject_once" };
 
-/** Prefix of the options that are choices of a question. */
+/** Prefix of option ids that are choices of a question. */
 const choice = "choice ";
 
 /**
- * The request with which an editor asks its user. `undefined` for a question that needs more than a choice, such as a
- * form, and for the call of a client-side tool. Its texts and arguments show hidden characters; `locations` has the real
- * paths, because editors open them.
+ * Returns the request with which an editor asks its user. `undefined` for a question that needs more than a choice,
+ * such as a form, and for the call of a client-side tool. In its texts and arguments, hidden characters are made
+ * visible; `locations` contains the real paths, because editors open them.
  */
 export function permissionRequest(
   { questionId, callId, request }: ShownQuestion,
@@ -75,7 +75,7 @@ export function permissionRequest(
   };
 }
 
-/** The decision of the editor's user. `undefined` if the user has cancelled the prompt. */
+/** Returns the decision of the editor's user. `undefined` if the user has cancelled the prompt. */
 export function decisionOf(
   { outcome }: RequestPermissionResponse,
   request: ApprovalRequest,
@@ -118,7 +118,7 @@ function optionsOf(request: ApprovalRequest): PermissionOption[] | undefined {
   }
 }
 
-/** A JSON value whose texts a person reads: the hidden characters of all its strings and names are shown. */
+/** Returns a JSON value for display: the hidden characters in all of its strings and names are made visible. */
 function visible<Value>(value: Value): Value {
   if (typeof value === "string") return visibleText(value) as Value;
   if (typeof value !== "object" || value === null) return value;

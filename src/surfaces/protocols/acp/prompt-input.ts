@@ -5,8 +5,8 @@ import { Fault, type UserPart } from "../../../kernel/index.ts";
 export type PromptInput = string | readonly UserPart[];
 
 /**
- * Converts the content of a prompt. Texts and links form one text, because editors cut a message at each mention. An
- * embedded resource follows the text as a section of its own, so that the model can tell it from the user's words.
+ * Converts the content of a prompt. Texts and links form one text, because editors cut a message at each mention.
+ * An embedded resource is appended as a separate section, so that the model can tell it from the user's words.
  */
 export function promptInput(prompt: readonly ContentBlock[]): PromptInput {
   let text = "";

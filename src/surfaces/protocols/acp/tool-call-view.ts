@@ -2,16 +2,16 @@ import { isAbsolute, resolve } from "node:path";
 import type { PlanEntry, ToolCallContent, ToolCallLocation, ToolKind } from "@agentclientprotocol/sdk";
 import { visibleLine, visibleText, type JsonValue } from "../../../kernel/index.ts";
 
-/** How an editor shows a tool call before its result. */
+/** The data with which an editor shows a tool call before its result. */
 export interface ToolCallView {
   readonly title: string;
   readonly kind: ToolKind;
   readonly locations: ToolCallLocation[];
-  /** The change of a file that the call makes. Empty for calls that change no file. */
+  /** The file change that the call makes. Empty for calls that change no file. */
   readonly content: ToolCallContent[];
 }
 
-/** The kinds of the tools of Reeve. Others, such as those of MCP servers, are `other`. */
+/** The ACP kinds of Reeve's tools. The kind of all other tools, such as those of MCP servers, is `other`. */
 const kinds: Readonly<Record<string, ToolKind>> = {
   read: "read",
   ls: "search",
@@ -30,7 +30,10 @@ const kinds: Readonly<Record<string, ToolKind>> = {
 /** Maximum length of a title, in characters. */
 const maxTitle = 120;
 
-/** Describes a tool call. `root` is the folder of the tools: editors need absolute paths. */
+/**
+ * Describes a tool call for an editor. `root` is the folder of the tools; it is needed because editors need
+ * absolute paths.
+ */
 export function toolCallView(toolName: string, input: JsonValue, root: string): ToolCallView {
   const values = recordOf(input);
   const path = textIn(values, "path");
@@ -47,7 +50,7 @@ export function toolCallView(toolName: string, input: JsonValue, root: string): 
   };
 }
 
-/** The plan that a call of the tool `todo` stores. `undefined` for another call. */
+/** Returns the plan that a call of the tool `todo` stores. `undefined` for any other call. */
 export function planOf(toolName: string, input: JsonValue): PlanEntry[] | undefined {
   const { items } = recordOf(input);
   if (toolName !== "todo" || !Array.isArray(items)) return undefined;

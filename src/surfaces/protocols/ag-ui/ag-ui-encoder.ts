@@ -18,7 +18,7 @@ export interface AgUiOptions {
   /** The id that the client gave the run. */
   readonly runId: string;
   readonly metadata: JsonObject;
-  /** The messages of the client up to the one that is answered, if the client may have parts of the answer. */
+  /** The messages of the client up to the answered one. Given if the client may already have parts of the answer. */
   readonly snapshot?: readonly JsonObject[] | undefined;
   /** Ids of tool calls for which the client has sent a result. */
   readonly answeredCalls: ReadonlySet<string>;
@@ -31,7 +31,7 @@ interface OpenMessage {
   readonly messageId: string;
   readonly tag: JsonObject;
   openKind: "text" | "reasoning" | undefined;
-  /** Number of reasoning messages, which need ids of their own. */
+  /** Number of reasoning messages. Used for their ids. */
   reasoned: number;
   /** Whether the next text belongs to a new attempt. */
   isReset: boolean;
@@ -40,13 +40,13 @@ interface OpenMessage {
 }
 
 /**
- * Encodes an answer as AG-UI events. A new attempt of a model call continues its message after an empty line, because a
- * message cannot be taken back.
+ * Encodes an answer as AG-UI events. A new attempt of a model call continues its message after an empty line,
+ * because AG-UI cannot withdraw a message.
  */
 export class AgUiEncoder {
   readonly #options: AgUiOptions;
   readonly #messages = new Map<string, OpenMessage>();
-  /** The sub-agents that have started in this stream, and whether they are active. */
+  /** The sub-agents that have started in this stream, with whether they are active now. */
   readonly #subAgents = new Map<TaskId, { readonly agentId: AgentId; isActive: boolean }>();
   readonly #calls = new Set<string>();
 
@@ -98,7 +98,7 @@ export class AgUiEncoder {
     }
   }
 
-  /** Ends a run that cannot be read to its end. */
+  /** Returns the events that end a run whose answer cannot be read to its end. */
   failure(message: string, code: string): readonly AgUiEvent[] {
     return [{ type: "RUN_ERROR", message, code }];
   }
@@ -197,7 +197,10 @@ export class AgUiEncoder {
     ];
   }
 
-  /** The client has already added the result of a call that it has executed itself. */
+  /**
+   * Returns the events for a tool result. For a call that the client has executed itself there are none, because
+   * the client has already added the result.
+   */
   #result({
     callId,
     result,
@@ -226,7 +229,10 @@ export class AgUiEncoder {
     return [{ type: "SUBAGENT_STARTED", subagentRunId: taskId, name: parseAgentId(agentId).name, ...parent }];
   }
 
-  /** A sub-agent that was active when the client's last run ended starts again in this one. */
+  /**
+   * Returns the events for the end of a sub-agent. If the sub-agent was active when the client's last run ended, it
+   * is first started again in this run.
+   */
   #endAgent(part: AnswerPart & { readonly type: "agent_end" }): readonly AgUiEvent[] {
     const { taskId, status, output, failure } = part;
     const known = this.#subAgents.get(taskId);
@@ -245,7 +251,7 @@ export class AgUiEncoder {
     ];
   }
 
-  /** Closes what must be closed before a run may end. */
+  /** Closes all open messages and calls, as AG-UI requires before a run may end. */
   #closeAll(waiting?: QuestionsPart): readonly AgUiEvent[] {
     const events = [...this.#messages.values()].flatMap((message) => close(message));
     this.#messages.clear();
@@ -261,7 +267,10 @@ export class AgUiEncoder {
     return events;
   }
 
-  /** Questions to a person are interrupts. A run that only waits for tools of the client is complete for AG-UI. */
+  /**
+   * Returns the end of a run that waits. Questions to a person are interrupts. A run that only waits for tools of
+   * the client is complete for AG-UI.
+   */
   #waiting(part: QuestionsPart): AgUiEvent {
     const interrupts = interruptsOf(part).map((question) => {
       const { questionId, shownCallId, reason, kind, toolName, input, taskId, isAnswer } = question;
@@ -325,7 +334,7 @@ function interruptsOf(part: QuestionsPart | undefined): QuestionsPart["questions
   return part?.questions.filter(({ kind }) => kind !== "client_tool") ?? [];
 }
 
-/** What belongs to a sub-agent carries the id of its task. */
+/** Returns a tag with the task id for the events of a sub-agent. */
 function tagOf(taskId: TaskId, isAnswer: boolean): JsonObject {
   return isAnswer ? {} : { subagentRunId: taskId };
 }

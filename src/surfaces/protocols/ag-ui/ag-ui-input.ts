@@ -21,7 +21,7 @@ import { sessionId } from "../../http/schema/run-schemas.ts";
 import type { AskedQuestion, ClientAnswer } from "../client-answers.ts";
 import { checkedContent, sourceOf } from "../user-content.ts";
 
-/** A message as AG-UI clients send it. Only the fields that the server uses are named. */
+/** A message as AG-UI clients send it. The type names only the fields that the server uses. */
 export interface AgUiMessage extends JsonObject {
   readonly id: string;
   readonly role: string;
@@ -72,7 +72,7 @@ export const runInput = object({
 
 export type RunInput = ValueOf<typeof runInput>;
 
-/** The content of a user's message. Parts of unknown types are left out. */
+/** Returns the content of a user's message. Parts of unknown types are left out. */
 export function contentOf({ id: messageId, content }: AgUiMessage): readonly UserPart[] {
   const parts = typeof content === "string" ? [{ type: "text", text: content }] : content;
   return checkedContent(messageId, Array.isArray(parts) ? parts.flatMap((part) => partOf(part)) : []);
@@ -143,7 +143,7 @@ export class AgUiAnswers {
   }
 }
 
-/** An answer that is not understood never approves anything. */
+/** Returns the decision in a client's answer. An answer of an unknown form is never an approval. */
 function decisionOf({
   interruptId,
   status,

@@ -52,7 +52,10 @@ const runAgent = route({
   },
 });
 
-/** AG-UI tools are tools of the agent with `clientSide: true`: the server has to know them after a restart, too. */
+/**
+ * Throws for AG-UI tools that are not tools of the agent with `clientSide: true`, because the server must know the
+ * tools even after a restart.
+ */
 function checkTools({ body: { tools = [] }, params: { agent }, server }: AgUiRequest): void {
   const known = new Set(server.agents.find(agent).tools);
   const unknown = tools.find(({ name }) => !known.has(name));
@@ -64,7 +67,7 @@ function checkTools({ body: { tools = [] }, params: { agent }, server }: AgUiReq
     );
 }
 
-/** Delivers the answers of the client. Continues the run if the request contains nothing else. */
+/** Delivers the answers of the client. If the request contains nothing else, the run continues. */
 async function answer(
   request: AgUiRequest,
   run: RunHandle,
@@ -80,7 +83,10 @@ async function answer(
   });
 }
 
-/** Sends the new messages of the user as one. A message that is known is not sent again; its answer is. */
+/**
+ * Sends the new messages of the user as one message. If the message is already known, it is not sent again, but its
+ * answer is returned.
+ */
 async function send(request: AgUiRequest, sessionId: string, answers: AgUiAnswers): Promise<Response> {
   const { params, body } = request;
   const { messages } = body;
@@ -107,8 +113,9 @@ async function send(request: AgUiRequest, sessionId: string, answers: AgUiAnswer
 }
 
 /**
- * The messages that the client keeps while it receives an answer again: those up to the question. A client keeps reasoning
- * that a snapshot lacks and would append to it, so the snapshot empties it.
+ * Returns the messages that the client keeps when it receives an answer again: all messages up to the question.
+ * Reasoning is sent with empty text, because a client would keep reasoning that is missing in the snapshot, and
+ * append to it.
  */
 function snapshotOf(messages: readonly AgUiMessage[], at: number): readonly AgUiMessage[] {
   const reasoning = messages.slice(at + 1).filter(({ role }) => role === "reasoning");

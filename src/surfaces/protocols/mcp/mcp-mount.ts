@@ -16,21 +16,21 @@ import { startRun } from "../../http/start-run.ts";
 import type { ServerParts } from "../../http/server-parts.ts";
 import type { SseStream } from "../../http/streams/sse-stream.ts";
 
-/** Options of the MCP server at `/mcp`. It offers the agents of the server, and these tools. */
+/** Options of the MCP server at `/mcp`. It offers the agents of the server and the tools in these options. */
 export interface McpMountOptions extends Pick<
   McpServerOptions,
   "instructions" | "tools" | "callPath" | "callTimeoutMs" | "withoutPerson" | "stateKey" | "extend"
 > {
-  /** Name of the server, as hosts see it. Default: `reeve`. */
+  /** Name of the MCP server for its hosts. Default: `reeve`. */
   readonly name?: string;
-  /** Limits of MCP sessions. Each session belongs to the token that has opened it. */
+  /** Limits of MCP sessions. Each session belongs to the token that opened it. */
   readonly http?: Pick<HttpOptions, "sessionIdleMs" | "maxSessions" | "maxSessionsPerCaller" | "retryMs">;
 }
 
 type AuthInfo = NonNullable<RequestSource["authInfo"]>;
 
 /**
- * The MCP server of a server's agents. Tokens, host and origin are checked by the server; every call is a run of the
+ * The MCP server of a server's agents. The HTTP server checks tokens, host and origin; every call is a run of the
  * token's tenant and user.
  */
 export class McpMount {
@@ -48,7 +48,7 @@ export class McpMount {
     if (tools.length > 0) runtime.register(this.#toolAgent);
   }
 
-  /** Answers a request. The package of MCP is loaded with the first one. */
+  /** Answers a request. The MCP package is loaded at the first request. */
   readonly answer = async (request: RouteRequest): Promise<Response> => {
     const { access, server } = request;
     if (request.request.method === "POST") server.refuseIfDraining();
@@ -84,7 +84,10 @@ export class McpMount {
 
 const defaultName = "reeve";
 
-/** The caller, as the MCP package passes it to a call. The id of the client is that of the token: it owns the session. */
+/**
+ * Returns the caller in the form of the MCP package. The id of the client is the id of the token, because the token
+ * owns the session.
+ */
 function authInfoOf(request: RouteRequest): AuthInfo {
   const { access, runtime } = request;
   const { tokenId, userId, tenantId, scope } = access;
@@ -102,7 +105,10 @@ function authInfoOf(request: RouteRequest): AuthInfo {
   return { token: clientId, clientId, scopes: [scope], extra: { caller } };
 }
 
-/** Passes a stream on as one of the server, with its limits and heartbeats. Other responses stay as they are. */
+/**
+ * Converts a streaming response to a stream of the server, with its limits and heartbeats. Other responses are
+ * returned unchanged.
+ */
 function streamed({ access, server, disconnect }: RouteRequest, response: Response): Response {
   const { body, headers } = response;
   if (body === null || headers.get("content-type")?.startsWith("text/event-stream") !== true) return response;
@@ -119,7 +125,10 @@ function streamed({ access, server, disconnect }: RouteRequest, response: Respon
 
 const nothing = new Uint8Array();
 
-/** C3: if the client leaves, the stream of the MCP server is cancelled, and the run continues. */
+/**
+ * Copies a stream. If the client disconnects, the stream of the MCP server is cancelled, but the run continues
+ * (rule C3).
+ */
 async function pass(body: ReadableStream<Uint8Array>, stream: SseStream): Promise<void> {
   const reader = body.getReader();
   const left = new Promise<undefined>((resolve) =>

@@ -17,7 +17,7 @@ const errorSchema = named(
   }),
 );
 
-/** The code that the MCP package uses for errors of the transport. */
+/** The error code that the MCP package uses for transport errors. */
 const transportError = -32_001;
 
 /** Writes errors as JSON-RPC does. */
@@ -47,7 +47,9 @@ const answer = { status: 200, description: "The answer.", schema: message };
 const accepted = { status: 202, description: "A notification or an answer of the client was accepted." };
 const closed = { status: 200, description: "The MCP session is closed." };
 
-/** The MCP server at `/mcp`: agents and tools as MCP tools, over streamable HTTP. */
+/**
+ * Returns the routes of the MCP server at `/mcp`, which offers agents and tools as MCP tools, over streamable HTTP.
+ */
 export function mcpRoutes(runtime: Runtime, options: McpMountOptions): readonly Route[] {
   const mount = new McpMount(runtime, options);
   const of = { path: "/mcp", scope: "run", errors: mcpErrors, handle: mount.answer } as const;

@@ -14,13 +14,13 @@ import {
 import { openAiError } from "./openai-errors.ts";
 
 export interface CompletionEncoderOptions {
-  /** Whether the last message contains the usage, and the others say that they do not. */
+  /** Whether the last message contains the usage. The other messages then contain `usage: null`. */
   readonly includesUsage: boolean;
-  /** Whether only the output is sent, and not the texts of the model on the way to it. */
+  /** Whether only the output is sent, without the texts that the model writes before it. */
   readonly isStructured: boolean;
 }
 
-/** Writes an answer as the chunks of a streamed completion. */
+/** Converts an answer to the chunks of a streamed completion. */
 export class CompletionEncoder implements AnswerEncoder {
   readonly #run: RunHandle;
   readonly #head: CompletionHead;
@@ -43,7 +43,10 @@ export class CompletionEncoder implements AnswerEncoder {
     return part.type === "end" || part.type === "waiting" ? this.#last(part) : "";
   }
 
-  /** The error of an answer that cannot be read to its end. The client throws it and does not repeat the request. */
+  /**
+   * Returns the error for an answer that cannot be read to its end. The client throws it and does not repeat the
+   * request.
+   */
   failure(fault: Fault): string {
     return sseFrame(openAiError(problemOf(fault)));
   }

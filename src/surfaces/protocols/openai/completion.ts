@@ -73,7 +73,7 @@ export const completionSchema = named(
 
 export type Completion = ValueOf<typeof completionSchema>;
 
-/** What all messages of one answer have in common. */
+/** Fields that all messages of one answer share. */
 export interface CompletionHead {
   readonly id: string;
   /** Epoch seconds. */
@@ -166,7 +166,7 @@ export class CompletionText {
   readonly #texts = new Map<string, string>();
   #output = "";
 
-  /** With a structured answer, only the output counts, and not the texts of the model on the way to it. */
+  /** With a structured answer, only the output is used, without the texts that the model writes before it. */
   constructor(isStructured: boolean) {
     this.#isStructured = isStructured;
   }
@@ -188,7 +188,7 @@ export function outputText({ output }: AnswerEnd): string {
   return typeof output === "string" ? output : JSON.stringify(output);
 }
 
-/** The whole answer of a request without `stream`. */
+/** Returns the complete answer to a request without `stream`. */
 export function completionOf(head: CompletionHead, said: string, closing: Closing): Completion {
   const { calls } = closing;
   const content = joined(said, closing.added);

@@ -46,7 +46,7 @@ function typeOf(status: number): string {
   return status >= 500 ? "server_error" : "invalid_request_error";
 }
 
-/** The parameter at a JSON pointer, such as `messages[1].content` for `/messages/1/content`. */
+/** Converts a JSON pointer to the name of a parameter, such as `messages[1].content` for `/messages/1/content`. */
 function paramAt(path: JsonValue | undefined): string | null {
   if (typeof path !== "string" || path === "") return null;
   return path

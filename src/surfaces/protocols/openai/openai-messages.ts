@@ -3,15 +3,15 @@ import type { CallOutput, GivenOutputs } from "./client-calls.ts";
 import { ClientHistory, inputOf } from "./openai-history.ts";
 import { invalidParameter, isObject, type OpenAiMessage } from "./openai-parameters.ts";
 
-/** A conversation that a request brings along. */
+/** A conversation that a request contains. */
 export interface OpenAiConversation {
-  /** The input of the agent: a text, parts, or messages of which the last one is the user's. */
+  /** The input of the agent: a text, parts, or messages of which the last one is from the user. */
   readonly input: JsonValue;
-  /** The texts of the system and developer messages. `undefined` if there are none. */
+  /** The texts of the system and developer messages. `undefined` if the request has none. */
   readonly addedInstructions?: string;
 }
 
-/** Reads all messages of a request: they are the whole conversation. */
+/** Reads all messages of a request, which are the whole conversation. */
 export function readConversation(messages: readonly OpenAiMessage[]): OpenAiConversation {
   const instructions: string[] = [];
   const history = new ClientHistory();
@@ -31,8 +31,8 @@ export function readConversation(messages: readonly OpenAiMessage[]): OpenAiConv
 }
 
 /**
- * Reads the new messages of the user in a session: those after the last message of another role that answers. Everything
- * else is in the store, and what the client says about it is not used.
+ * Reads the new messages of the user in a session: those after the last message of the assistant. All older
+ * messages are taken from the store, not from the client.
  */
 export function readNewMessages(messages: readonly OpenAiMessage[]): JsonValue {
   const answered = messages.findLastIndex(({ role }) => role !== "user" && !isInstruction(role));
@@ -115,7 +115,7 @@ function assistantText({ content, refusal }: OpenAiMessage, place: string): stri
   throw invalidParameter(`${place}.content`, `invalid ${place}.content: it is empty; remove the message`);
 }
 
-/** The text of a message whose content may have no other parts. */
+/** Returns the text of a message whose content must consist of text only. */
 function textContent(content: JsonValue | undefined, place: string): string {
   if (typeof content === "string") return content;
   return partsOf(content, place)

@@ -52,7 +52,7 @@ export const metadataSchema = schemaOf<Readonly<Record<string, string>>>({
   description: "Metadata of the run.",
 });
 
-/** The parameters that are used or accepted. Others are refused by `checkParameters`, which explains them. */
+/** The parameters that are used or accepted. `checkParameters` refuses all others with an explanation. */
 export const completionBody = object(
   {
     model: text({ minLength: 1, description: "Name of an agent of this server." }),
@@ -86,9 +86,9 @@ export const completionBody = object(
 export type CompletionBody = ValueOf<typeof completionBody>;
 
 export interface Refused {
-  /** Whether a value means the same as no value. `null` always does. */
+  /** Returns whether a value means the same as an absent value. `null` is always such a value. */
   readonly isNeutral: (value: JsonValue) => boolean;
-  /** Why other values are refused, and what to do. */
+  /** Explains why other values are refused, and what to do instead. */
   readonly advice: string;
 }
 
@@ -100,7 +100,7 @@ export const noLogProbabilities = "agents return no log probabilities";
 export const ownThinking = "set the thinking level in the agent or its session";
 const useTools = "use `tools` and `tool_choice`";
 
-/** Parameters that would change the answer, and that agents do not have. */
+/** Parameters that would change the answer, but that agents do not support. */
 const refused: Readonly<Record<string, Refused>> = {
   functions: { isNeutral: isEmpty, advice: useTools },
   function_call: { isNeutral: isChoice, advice: useTools },
@@ -187,7 +187,7 @@ export function toolChoiceOf(choice: JsonValue | undefined): CallSettings["toolC
   );
 }
 
-/** The JSON Schema that the answer must match. `undefined` if the answer is a text. */
+/** Returns the JSON Schema for the answer. `undefined` if the answer is a text. */
 export function outputSchemaOf({ response_format: format }: CompletionBody): JsonObject | undefined {
   if (format === undefined || format === null || format["type"] === "text") return undefined;
   if (format["type"] === "json_object") return { type: "object" };

@@ -22,7 +22,10 @@ import {
   type ReadConversation,
 } from "./imported-entries.ts";
 
-/** Records of Claude Code that are no part of the conversation: prompts, requests, costs and states of its terminal. */
+/**
+ * Records of Claude Code that are not part of the conversation: prompts, requests, costs and states of its
+ * terminal.
+ */
 const records: ReadonlySet<unknown> = new Set([
   "agent-name",
   "ai-title",
@@ -41,7 +44,7 @@ const records: ReadonlySet<unknown> = new Set([
   "tools-used",
 ]);
 
-/** Reads the lines of a session file of Claude Code, as version 2.1 writes them. */
+/** Reads the lines of a session file of Claude Code in the format of version 2.1. */
 export function readClaudeCode(lines: readonly FileLine[], entries: ImportedEntries): ReadConversation {
   const reader = new ClaudeCodeReader(entries);
   let leftOut = 0;
@@ -59,13 +62,19 @@ type MessageEntry = Extract<SessionEntry, { type: "message" }>;
 
 class ClaudeCodeReader {
   readonly #entries: ImportedEntries;
-  /** The entry of each line of the file, by the id of the line. A line without an entry has that of its parent. */
+  /**
+   * The entry of each line of the file, by the id of the line. For a line without an entry, the entry of its
+   * parent.
+   */
   readonly #entryOf = new Map<string, string | null>();
-  /** The entry of each message of the model, by its id. Each part of a message is a line. */
+  /**
+   * The entry of each model message, by the id of the message. In the file, each part of a message is a separate
+   * line.
+   */
   readonly #messages = new Map<string, MessageEntry>();
-  /** The entry with the results of each message of the model, by the id of the entry of the message. */
+  /** The entry with the tool results for each model message, by the id of the message's entry. */
   readonly #results = new Map<string, MessageEntry>();
-  /** A boundary before the line with the summary. */
+  /** The boundary that stands on the line before the line with the summary. */
   #boundary: { readonly id: string; readonly parentId: string | null; readonly data: Fields } | undefined;
   leafId: string | null = null;
 
@@ -182,7 +191,10 @@ class ClaudeCodeReader {
     return true;
   }
 
-  /** The results of one message are lines of their own, each below the part with its call. They are one entry here. */
+  /**
+   * Reads tool results. In the file, the results of one message are separate lines, each below the part with its
+   * call. Here they are combined to one entry.
+   */
   #readResults(line: Fields, results: readonly Fields[], uuid: string, at: number): boolean {
     const assistant = this.#idOf(line["sourceToolAssistantUUID"]) ?? this.#parentOf(line);
     const calls = [...this.#messages.values()].flatMap(partsOf);
@@ -229,7 +241,7 @@ class ClaudeCodeReader {
   }
 }
 
-/** Whether a message of the user is a command of the terminal or what it printed. */
+/** Whether a user message is a command of the terminal or its output. */
 function isOfTerminal([first]: readonly UserPart[]): boolean {
   return first?.type === "text" && /^<(?:command-name|command-message|local-command-)/u.test(first.text);
 }
@@ -243,7 +255,7 @@ function userParts(content: unknown): readonly UserPart[] {
   return listOf(content).flatMap((each) => contentPart(fieldsOf(each)) ?? []);
 }
 
-/** A text, an image or a document of Anthropic's messages. */
+/** Converts a text, an image or a document of Anthropic's message format. */
 function contentPart(part: Fields): UserPart | undefined {
   if (part["type"] === "text") return { type: "text", text: textOr(part["text"], "") };
   const source = fieldsOf(part["source"]);

@@ -24,7 +24,7 @@ import {
   type ReadConversation,
 } from "./imported-entries.ts";
 
-/** Records of Codex that are no part of the conversation. */
+/** Records of Codex that are not part of the conversation. */
 const records: ReadonlySet<unknown> = new Set([
   "session_meta",
   "turn_context",
@@ -32,7 +32,7 @@ const records: ReadonlySet<unknown> = new Set([
   "ghost_snapshot",
 ]);
 
-/** Reads the lines of a session file ("rollout") of Codex, as version 0.166 writes them. */
+/** Reads the lines of a session file ("rollout") of Codex in the format of version 0.166. */
 export function readCodex(lines: readonly FileLine[], entries: ImportedEntries): ReadConversation {
   const reader = new CodexReader(entries);
   let leftOut = 0;
@@ -52,7 +52,7 @@ class CodexReader {
   readonly #entries: ImportedEntries;
   #model = "unknown";
   #provider = "openai";
-  /** The message of the model to which the next items belong. */
+  /** The model message to which the next items belong. */
   #open: MessageEntry | undefined;
   leafId: string | null = null;
 
@@ -131,7 +131,10 @@ class CodexReader {
     }
   }
 
-  /** Codex sends its own instructions and the state of the folder as messages; they are left out. */
+  /**
+   * Reads a message. Codex sends its own instructions and the state of the folder as messages, too; these are left
+   * out.
+   */
   #hear(item: Fields, place: Place): boolean {
     if (item["role"] !== "user" || isOfHarness(item)) return false;
     const parts = listOf(item["content"]).flatMap(userPart);
@@ -207,7 +210,10 @@ class CodexReader {
     return true;
   }
 
-  /** The conversation continues before the last `turns` messages of the user. The branch that was left is kept. */
+  /**
+   * Moves the current entry before the last `turns` messages of the user, where the conversation continues. The
+   * left branch is kept.
+   */
   #rollBack(turns: number): boolean {
     const all = new Map(this.#entries.all.map((entry) => [entry.id, entry]));
     let left = turns;
@@ -238,7 +244,7 @@ const unknownUsage: Usage = {
   costUsd: null,
 };
 
-/** Beginnings of messages that older versions wrote in the name of the user. */
+/** Beginnings of messages that older versions wrote in the role of the user. */
 const harnessTags = [
   "<environment_context>",
   "<user_instructions>",
@@ -278,7 +284,7 @@ function reasoningOf(item: Fields): AssistantPart {
   };
 }
 
-/** The arguments of a call: JSON in a text, or the text of a tool that takes one. */
+/** Returns the arguments of a call: JSON in a text, or the plain text for a tool that takes a text. */
 function argumentsOf(given: unknown): JsonValue {
   if (typeof given !== "string") return jsonOf(given);
   try {

@@ -13,10 +13,10 @@ import {
   type UserPart,
 } from "../../../kernel/index.ts";
 
-/** An object of a file whose members were not checked. */
+/** An object from a file whose members were not checked. */
 export type Fields = Readonly<Record<string, unknown>>;
 
-/** One line of a file: its number from 1, its text, and its value, if it is a JSON object. */
+/** One line of a file: its number (starting at 1), its text, and its value if the line is a JSON object. */
 export interface FileLine {
   readonly number: number;
   readonly text: string;
@@ -25,40 +25,40 @@ export interface FileLine {
 
 /** What a reader of a format returns. */
 export interface ReadConversation {
-  /** The entry after which the conversation continues. */
+  /** Id of the entry after which the conversation continues. */
   readonly leafId: string | null;
   readonly leftOut: number;
 }
 
-/** What all entries have besides the fields of their type. */
+/** The fields that all entries have, in addition to the fields of their type. */
 export interface EntryPlace {
   readonly id: string;
   readonly parentId: string | null;
   readonly at: number;
 }
 
-/** An entry without the fields of its place. */
+/** An entry without the fields of `EntryPlace`. */
 type EntryBody<Entry = SessionEntry> = Entry extends SessionEntry
   ? Omit<Entry, "id" | "parentId" | "at" | "runId" | "taskId">
   : never;
 
-/** The entries of a conversation while a file is read. */
+/** The entries of a conversation, collected while a file is read. */
 export class ImportedEntries {
   readonly #entries: SessionEntry[] = [];
   readonly #ids = new Set<string>();
-  /** Number of lines that no reader understood. They are entries of type `custom`. */
+  /** Number of lines that no reader understood. They are stored as entries of type `custom`. */
   unread = 0;
 
   get all(): readonly SessionEntry[] {
     return this.#entries;
   }
 
-  /** Id of the last entry. `null` if there is none. */
+  /** Id of the last entry. `null` if there are no entries. */
   get lastId(): string | null {
     return this.#entries.at(-1)?.id ?? null;
   }
 
-  /** Adds an entry. Throws `invalid_argument` for one that a session cannot hold. */
+  /** Adds an entry. Throws `invalid_argument` for an entry that a session cannot contain. */
   add(place: EntryPlace, body: EntryBody): SessionEntry {
     const entry = { ...body, ...place, runId: null, taskId: null } as SessionEntry;
     checkEntry(entry);
@@ -68,7 +68,7 @@ export class ImportedEntries {
     return entry;
   }
 
-  /** Keeps a line that no reader understood, at the end of what was read before. */
+  /** Stores a line that no reader understood as an entry after the entries read before. */
   keep({ number, text }: FileLine, format: string, reason: string): void {
     this.unread++;
     const { at = 0 } = this.#entries.at(-1) ?? {};
@@ -82,7 +82,7 @@ export class ImportedEntries {
     );
   }
 
-  /** Replaces an entry by one with the same place. */
+  /** Replaces an entry by a new one at the same place. */
   replace(entry: SessionEntry): void {
     checkEntry(entry);
     this.#entries[this.#entries.findLastIndex(({ id }) => id === entry.id)] = entry;
@@ -91,15 +91,19 @@ export class ImportedEntries {
 
 const noResult = "[not executed: the imported conversation has no result of this call]";
 
-/** Where the children of an entry continue: after the entry `id`, with `message` as the last message of the path. */
+/**
+ * The place where the children of an entry continue: after the entry `id`, with `message` as the last message of
+ * the path.
+ */
 interface PathEnd {
   readonly id: string | null;
   readonly message: ChatMessage | undefined;
 }
 
 /**
- * S1: gives each tool call a result on every path, and removes results without a call, because a provider refuses a request
- * with either. Returns the entries with parents before children, and the current entry.
+ * Adds a result for each tool call without one, on every path, and removes results without a call (rule S1). A
+ * provider would refuse a request with either of them. Returns the entries, parents before children, and the
+ * current entry.
  */
 export function closedCalls(
   given: readonly SessionEntry[],
@@ -108,7 +112,7 @@ export function closedCalls(
   const entries: SessionEntry[] = [];
   const ends = new Map<string, PathEnd>();
   const parents = new Set(given.map(({ parentId }) => parentId));
-  /** Adds results for the calls of the last message, if it has calls. */
+  /** If the last message contains calls, adds results for them. */
   const close = ({ id: parentId, message }: PathEnd, id: string, at: number): PathEnd => {
     const calls = message?.role === "assistant" ? toolCallsOf(message) : [];
     if (calls.length === 0) return { id: parentId, message };
@@ -141,7 +145,9 @@ export function closedCalls(
 
 const start: PathEnd = { id: null, message: undefined };
 
-/** The results of a message that answer the calls before it, with one for each call that has none. */
+/**
+ * Returns the results of a message that answer the calls before it, with an added result for each call without one.
+ */
 function answersOf(
   before: ChatMessage | undefined,
   results: readonly ToolResultPart[],
@@ -154,7 +160,10 @@ function notExecuted(call: ToolCallPart): ToolResultPart {
   return toolResultPart(call, { output: { type: "text", text: noResult }, isError: true });
 }
 
-/** The entries in the given order, but each after its parent. An entry whose parent is missing becomes a root. */
+/**
+ * Returns the entries in the given order, except that each entry stands after its parent. An entry whose parent is
+ * missing becomes a root.
+ */
 function parentsFirst(entries: readonly SessionEntry[]): readonly SessionEntry[] {
   const byId = new Map(entries.map((entry) => [entry.id, entry]));
   const placed = new Set<string>();
@@ -180,7 +189,7 @@ function parentsFirst(entries: readonly SessionEntry[]): readonly SessionEntry[]
   return ordered;
 }
 
-/** The milliseconds of a timestamp of a file. */
+/** Converts a timestamp of a file to epoch milliseconds. */
 export function timeOf(value: unknown, otherwise: number): number {
   const time = typeof value === "number" ? value : typeof value === "string" ? Date.parse(value) : Number.NaN;
   return Number.isFinite(time) ? Math.trunc(time) : otherwise;
@@ -217,7 +226,7 @@ export function countOf(value: unknown): number {
   return typeof value === "number" && Number.isSafeInteger(value) && value >= 0 ? value : 0;
 }
 
-/** An image of a file in base64. `undefined` if its data are missing. */
+/** Converts an image of a file in base64. `undefined` if its data are missing. */
 export function imageOf(mediaType: unknown, data: unknown): UserPart | undefined {
   if (typeof mediaType !== "string" || typeof data !== "string") return undefined;
   const source: MediaSource = { kind: "base64", data };

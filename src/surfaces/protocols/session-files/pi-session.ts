@@ -32,9 +32,12 @@ import {
   type ReadConversation,
 } from "./imported-entries.ts";
 
-/** Name of the member with the entry itself, in lines that have no place for all of it. pi ignores it. */
+/**
+ * Name of the member with the complete entry, in lines whose format cannot express all of it. pi ignores this
+ * member.
+ */
 const losslessMember = "reeve";
-/** Type of the line that says after which entry the conversation continues. */
+/** Type of the line that names the entry after which the conversation continues. */
 const leafType = "reeve.leaf";
 
 /** The stop reasons of pi. */
@@ -50,7 +53,10 @@ const stopReasons: Readonly<Record<StopReason, string>> = {
 
 type Line = Readonly<Record<string, unknown>>;
 
-/** The lines of a session in the format of pi, version 3: a header, the entries of all branches, and the place of the leaf. */
+/**
+ * Returns the lines of a session in the format of pi, version 3: a header, the entries of all branches, and the
+ * current entry (leaf).
+ */
 export function piLines(
   session: Pick<SessionSummary, "sessionId" | "leafId">,
   entries: readonly SessionEntry[],
@@ -74,7 +80,7 @@ export function piLines(
 }
 
 class PiWriter {
-  /** The last line of an entry with several, by its id. */
+  /** The id of the last line of each entry that is written as several lines, by the id of the entry. */
   readonly #ends = new Map<string, string>();
   lastId: string | null = null;
 
@@ -135,7 +141,7 @@ class PiWriter {
 
 type MessageEntry = Extract<SessionEntry, { type: "message" }>;
 
-/** The model of a message whose model is not known. */
+/** Name of the model for a message whose model is unknown. */
 const unknownModel = "unknown";
 
 function messageLine(entry: MessageEntry, place: Line): Line {
@@ -160,7 +166,7 @@ function messageLine(entry: MessageEntry, place: Line): Line {
   };
 }
 
-/** A line per result, because pi has one result in each message. */
+/** Returns one line per result, because in pi each message contains only one result. */
 function resultLines(results: readonly ToolResultPart[], place: Line, at: number): readonly Line[] {
   let parentId = place["parentId"];
   return results.map(({ callId, toolName, output, isError }, index) => {
@@ -173,7 +179,7 @@ function resultLines(results: readonly ToolResultPart[], place: Line, at: number
   });
 }
 
-/** Whether the lines read as this entry. An import gives it the ids of no run. */
+/** Whether an import of the lines would result in this entry, apart from its run ids, which an import does not set. */
 function isReadAs(entry: SessionEntry, lines: readonly Line[]): boolean {
   const entries = new ImportedEntries();
   const given = lines.map((value, index) => ({ number: index + 1, text: "", value }));
@@ -243,7 +249,10 @@ function piUsage(usage: Usage | undefined): Line {
   };
 }
 
-/** The wire that pi names beside a provider. It decides only which signatures pi sends back. */
+/**
+ * Returns the name of the API (wire protocol) that pi stores with a provider. It only affects which signatures pi
+ * sends back.
+ */
 function apiOf(provider = ""): string {
   if (provider.startsWith("anthropic")) return "anthropic-messages";
   if (provider.startsWith("google")) return "google-generative-ai";
@@ -275,9 +284,9 @@ export function readPi(lines: readonly FileLine[], entries: ImportedEntries): Re
 
 class PiReader {
   readonly #entries: ImportedEntries;
-  /** Ids of the file whose entry has another id, such as the results of one message. */
+  /** Ids of the file whose entry has a different id here, such as for the results of one message. */
   readonly #renamed = new Map<string, string | null>();
-  /** In pi, the last line is the leaf, also a label. */
+  /** Id of the current entry (leaf). In pi, this is the last line, even if it is a label. */
   leafId: string | null = null;
 
   constructor(entries: ImportedEntries) {
@@ -302,7 +311,10 @@ class PiReader {
     return isRead;
   }
 
-  /** An entry that Reeve exported, with what pi has no place for. A further line of it refers to its first one. */
+  /**
+   * Restores an entry that Reeve exported, including the data that pi's format cannot express. If the entry was
+   * written as several lines, the later lines refer to the first.
+   */
   #restore(original: Fields, place: EntryPlace): boolean {
     const {
       continues,
@@ -446,7 +458,9 @@ class PiReader {
     }
   }
 
-  /** The results of one message are lines of their own in pi, and one entry here. */
+  /**
+   * Reads a tool result. In pi, the results of one message are separate lines; here they are combined to one entry.
+   */
   #readResult(message: Fields, place: EntryPlace): boolean {
     const result: ToolResultPart = {
       type: "tool_result",
@@ -533,7 +547,7 @@ function partOf(each: unknown, message: Fields): readonly AssistantPart[] {
   }
 }
 
-/** The model, the reason of its stop and its usage. Empty for a message without a model. */
+/** Returns the model of a message, its stop reason and its usage. Empty for a message without a model. */
 function sourceOf({
   provider,
   model,

@@ -18,11 +18,11 @@ export type SessionFormat = (typeof sessionFormats)[number];
 /** A conversation that was read from a file. */
 export interface SessionFile {
   readonly format: SessionFormat;
-  /** The entries as `runtime.sessions.import()` takes them. */
+  /** The entries in the form that `runtime.sessions.import()` accepts. */
   readonly entries: readonly SessionEntry[];
-  /** Number of lines that could not be read. Each is kept as an entry of type `custom`. */
+  /** Number of lines that could not be read. Each of them is kept as an entry of type `custom`. */
   readonly unread: number;
-  /** Number of records that belong to the other program, such as its system prompt. They are not imported. */
+  /** Number of records that belong only to the other program, such as its system prompt. They are not imported. */
   readonly leftOut: number;
 }
 
@@ -31,8 +31,8 @@ const readers: Readonly<
 > = { pi: readPi, "claude-code": readClaudeCode, codex: readCodex };
 
 /**
- * Reads the session file of another program. `name` is that of the file, for errors. Without `format`, the first lines say
- * which program wrote it.
+ * Reads the session file of another program. `name` is the name of the file, for error messages. Without `format`,
+ * the program is recognized by the first lines.
  */
 export function readSessionFile(text: string, name: string, format?: SessionFormat): SessionFile {
   const lines = linesOf(text);
@@ -57,7 +57,10 @@ export function readSessionFile(text: string, name: string, format?: SessionForm
   return { format: found, entries: withLeaf(entries, closed.leafId), unread: imported.unread, leftOut };
 }
 
-/** The entries, followed by one that moves the current entry if the last one is not the current entry. */
+/**
+ * Returns the entries. If the last one is not the current entry, appends an entry that moves the current entry to
+ * the right place.
+ */
 function withLeaf(entries: readonly SessionEntry[], leafId: string | null): readonly SessionEntry[] {
   const last = entries.findLast(({ type }) => type !== "label" && type !== "session_info");
   if (last === undefined || last.id === leafId) return entries;
@@ -91,7 +94,7 @@ function parsed(line: string): FileLine["value"] {
   }
 }
 
-/** Number of lines that say which program wrote a file. */
+/** Number of lines that are examined to recognize the program that wrote a file. */
 const telling = 50;
 
 function formatOf(lines: readonly FileLine[]): SessionFormat | undefined {

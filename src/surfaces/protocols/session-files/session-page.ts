@@ -10,8 +10,8 @@ import {
 } from "../../../kernel/index.ts";
 
 /**
- * A session as one HTML file that needs no network and runs no code: the conversation, then the branches that were left. A
- * browser that opens it may load only images that are in the file.
+ * A session as one HTML file that needs no network and runs no code: the conversation, then the other branches. A
+ * browser that opens the file may load only images that are contained in it.
  */
 export function sessionPage(session: SessionSummary, entries: readonly SessionEntry[]): string {
   const title = session.name ?? session.title ?? session.sessionId;
@@ -56,7 +56,7 @@ export function sessionPage(session: SessionSummary, entries: readonly SessionEn
   ].join("\n");
 }
 
-/** The entries that are not on the path: each branch from its first entry to its end, or to the next fork. */
+/** Returns the entries that are not on the path: each branch from its first entry to its end, or to the next fork. */
 function branches(
   entries: readonly SessionEntry[],
   shown: ReadonlySet<string>,
@@ -160,7 +160,7 @@ function partBody(part: ContentPart): string {
   }
 }
 
-/** Types of images that a browser shows and that run no code. */
+/** Types of images that browsers show and that cannot run code. */
 const imageTypes: ReadonlySet<string> = new Set(["image/png", "image/jpeg", "image/gif", "image/webp"]);
 
 function image(mediaType: string, source: MediaSource): string {
@@ -186,7 +186,7 @@ function idOf(id: string): string {
   return `e-${escaped(encodeURIComponent(id.toWellFormed()))}`;
 }
 
-/** The text with its hidden characters shown, for a place between tags or quotes. */
+/** Escapes a text for HTML, for a place between tags or in quotes. Hidden characters are made visible. */
 function escaped(value: string): string {
   return visibleText(value)
     .replaceAll("&", "&amp;")

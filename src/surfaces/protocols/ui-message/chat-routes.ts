@@ -18,8 +18,8 @@ import { uiHistory } from "./ui-history.ts";
 import { contentOf, UiAnswers, uiMessage, type UiMessage } from "./ui-message.ts";
 
 /**
- * The agent of a request: the one that it names, otherwise the agent of the session, otherwise the only agent of the
- * server. Throws `invalid_argument` if there are several.
+ * Returns the agent of a request: the agent that it names, otherwise the agent of the session, otherwise the only
+ * agent of the server. Throws `invalid_argument` if there are several.
  */
 async function chooseAgent(
   { runtime, server }: Pick<RouteRequest, "runtime" | "server">,
@@ -85,7 +85,10 @@ const sendChat = route({
   },
 });
 
-/** Sends the new messages of the user as one. Answers to open questions in earlier messages are delivered first. */
+/**
+ * Sends the new messages of the user as one message. Before that, answers to open questions in earlier messages are
+ * delivered.
+ */
 async function send(request: ChatRequest): Promise<Response> {
   const { id, messages, agent, messageId } = request.body;
   const message = messages.at(-1) as UiMessage;
@@ -119,7 +122,10 @@ async function regenerate(request: ChatRequest): Promise<Response> {
   return respond(request, run, run.runId);
 }
 
-/** Delivers the answers of the client to the run that waits for them, and continues the client's message. */
+/**
+ * Delivers the answers of the client to the run that waits for them, and continues the message that the client
+ * shows.
+ */
 async function answer(request: ChatRequest): Promise<Response> {
   const { id, messages, messageId } = request.body;
   const shown =
@@ -141,7 +147,7 @@ async function answer(request: ChatRequest): Promise<Response> {
   });
 }
 
-/** The run whose answer is a message, in the session of the request. */
+/** Returns the run whose answer has this message id, in the session of the request. */
 async function runOf({ runtime, body }: ChatRequest, messageId: string): Promise<RunHandle | undefined> {
   const [runId = ""] = messageId.split(":", 1);
   const run = await runtime.find(runId);

@@ -17,15 +17,15 @@ interface OpenAnswer {
   readonly id: string;
   readonly runId: string | null;
   readonly parts: JsonObject[];
-  /** The index of the part of each call that has no result yet, by the id of the call. */
+  /** For each call without a result, the index of its part, by the id of the call. */
   readonly calls: Map<string, number>;
 }
 
 /**
- * Returns a conversation as messages of the AI SDK, oldest first. A message of the user has the id that the client gave it,
- * and an answer has the id of its run, as in the stream of `POST /api/chat`. So a client that shows these messages can
- * resume the answer in progress, regenerate an answer and edit a message. The user's message of an unfinished run is the
- * last one; the stream of that run brings its answer.
+ * Returns a conversation as messages of the AI SDK, oldest first. A user message has the id that the client gave
+ * it, and an answer has the id of its run, as in the stream of `POST /api/chat`. Therefore a client that shows
+ * these messages can resume an active answer, regenerate an answer, and edit a message. If a run is unfinished, its
+ * user message is the last one; the stream of the run contains the answer.
  */
 export async function uiHistory(
   runtime: Runtime,
@@ -58,7 +58,7 @@ function contentOf(input: JsonValue): readonly UserPart[] {
 class HistoryWriter {
   readonly #runs: ReadonlyMap<string, RunSummary>;
   readonly #messages: UiMessage[] = [];
-  /** Runs whose first message of the user is written. */
+  /** Runs whose first user message was already added. */
   readonly #begun = new Set<string>();
   readonly #ids = new Set<string>();
   #answer: OpenAnswer | undefined;
@@ -80,7 +80,10 @@ class HistoryWriter {
     else if (message.role === "tool") for (const result of message.content) this.#addResult(result);
   }
 
-  /** The first message of a run has the id of the client, and steering the id of its entry. */
+  /**
+   * Adds a user message. The first message of a run has the id of the client; a steering message has the id of its
+   * entry.
+   */
   addUser(entryId: string, runId: string | null, content: readonly UserPart[]): void {
     this.#close();
     const isFirst = runId !== null && !this.#begun.has(runId);

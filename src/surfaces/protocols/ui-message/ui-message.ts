@@ -3,7 +3,7 @@ import { schemaOf, type Schema } from "../../http/schema/schema.ts";
 import type { AskedQuestion, ClientAnswer } from "../client-answers.ts";
 import { checkedContent, sourceOf } from "../user-content.ts";
 
-/** A message as the AI SDK's clients send it. Only the fields that the server uses are named. */
+/** A message as the clients of the AI SDK send it. The type names only the fields that the server uses. */
 export interface UiMessage {
   readonly id: string;
   readonly role: "system" | "user" | "assistant";
@@ -33,7 +33,7 @@ export const uiMessage: Schema<UiMessage> = schemaOf({
   required: ["id", "role", "parts"],
 });
 
-/** The content of a user's message. Parts that are no text and no file are left out. */
+/** Returns the content of a user message. Parts that are neither text nor file are left out. */
 export function contentOf({ id: messageId, parts }: UiMessage): readonly UserPart[] {
   const content = parts.flatMap((part): readonly UserPart[] => {
     if (part.type === "text") return [{ type: "text", text: textField(part, "text") }];
@@ -56,7 +56,7 @@ function textField(part: UiMessagePart, field: string): string {
   throw new Fault("invalid_argument", `invalid ${field} of a ${part.type} part: expected a text`);
 }
 
-/** The answers in the tool parts of assistant messages. */
+/** The client's answers in the tool parts of assistant messages. */
 export class UiAnswers {
   readonly #results = new Map<string, ClientAnswer>();
   readonly #decisions = new Map<

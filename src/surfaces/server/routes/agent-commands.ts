@@ -124,7 +124,10 @@ const listModels = route({
   },
 });
 
-/** Price and window of a model. Of a model that this server cannot name, nothing is known. */
+/**
+ * Returns price and context window of a model. For a model whose provider this server does not know, both are
+ * unknown.
+ */
 function factsOf(
   name: string,
   prices: PriceTable,
@@ -145,7 +148,7 @@ function factsOf(
   };
 }
 
-/** A price per token has more digits than a price per million tokens. */
+/** Converts a price per token to a price per million tokens, rounded, because the price per token has more digits. */
 function perMillion(usd: number | undefined): number | null {
   return usd === undefined ? null : Number((usd * 1e6).toFixed(6));
 }

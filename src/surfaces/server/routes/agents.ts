@@ -176,7 +176,10 @@ const saveInstructions = route({
   },
 });
 
-/** Why a caller must not change the files of the workspace. They are those of all tenants. */
+/**
+ * Returns why a caller must not change the files of the workspace, which all tenants share. `null` if it is
+ * allowed.
+ */
 function refusalOf(access: Access): string | null {
   if (!hasScope(access, "admin")) return "the file can be changed only with a token of the scope admin";
   if (access.tenantId !== null)
@@ -184,7 +187,10 @@ function refusalOf(access: Access): string | null {
   return null;
 }
 
-/** The models that this process can call: their names are known, and the keys and packages of their providers are here. */
+/**
+ * Returns the models that this process can call: their names are known, and this process has the keys and packages
+ * of their providers.
+ */
 function callable(runtime: Runtime, names: readonly string[]): readonly string[] {
   // No session has this id. The port finds models by their names for a session that need not exist.
   const port = runtime.extensionPort("ses_models");

@@ -56,7 +56,7 @@ const listed = {
   schema: object({ experiments: list(object(listedMembers)), next }),
 };
 
-/** Number of runs of workflows that a page looks at. */
+/** Number of workflow runs that are examined for one page. */
 const runsPerPage = 50;
 
 const listExperiments = route({
@@ -133,7 +133,7 @@ const getExperiment = route({
   },
 });
 
-/** The results of the experiment that a run carries out. Throws `not_found` if it carries out none. */
+/** Returns the results of the experiment that a run executes. Throws `not_found` if the run executes no experiment. */
 async function readResult({ server }: Pick<RouteRequest, "server">, run: RunHandle) {
   const head = await server.experiments.head(run);
   if (head === undefined)

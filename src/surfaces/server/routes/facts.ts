@@ -76,7 +76,7 @@ const getFacts = route({
   },
 });
 
-/** The number of runs that have not ended, of each status up to the limit of a count. */
+/** Returns the number of runs that have not ended. For each status, counting stops at the limit of a count. */
 async function countUnfinished(runtime: Runtime): Promise<number> {
   let live = 0;
   for (const status of unfinishedStatuses) live += await runtime.count({ status });
@@ -84,7 +84,10 @@ async function countUnfinished(runtime: Runtime): Promise<number> {
   return live - (await runtime.count({ status: "paused", endedAfter: 0 }));
 }
 
-/** What was spent in each of the last 24 hours, by the hour of the calls. What is not recorded yet counts in the last one. */
+/**
+ * Returns the amount spent in each of the last 24 hours, by the hour of the calls. Amounts that are not recorded
+ * yet are added to the last hour.
+ */
 async function spendOf(runtime: Runtime, now: number, unrecordedUsd: number) {
   const first = now - (now % hourMs) - (hours - 1) * hourMs;
   const rows = await runtime.usage({ by: "hour", from: utcHour(first), to: utcHour(now) });
@@ -152,10 +155,13 @@ const getFigures = route({
   },
 });
 
-/** A run with more events is too long to read its ledger for a row of a list. */
+/** Maximum number of events of a run whose ledger is read for a row of a list. */
 const mostLedgerEvents = 5_000;
 
-/** What a run holds for its calls in flight. Its ledger is not part of the events, so this reads its journal. */
+/**
+ * Returns the amount that a run has reserved for its calls in progress. The events do not contain the ledger, so
+ * this function reads the journal.
+ */
 async function heldBy(
   runtime: Runtime,
   { runId: id, liveAgents, events }: RunFigures,

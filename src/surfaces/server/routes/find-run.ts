@@ -1,7 +1,10 @@
 import { Fault, type RunHandle, type RunQuery } from "../../../kernel/index.ts";
 import type { RouteRequest } from "../../http/route.ts";
 
-/** Returns the run of a request, as the caller may see it. Throws `not_found`. Commands carry the caller's name. */
+/**
+ * Returns the run of a request, if the caller may see it. Throws `not_found` otherwise. Commands to the run are
+ * recorded with the caller's name.
+ */
 export async function findRun({
   runtime,
   access,
@@ -12,7 +15,7 @@ export async function findRun({
   return run.as(access.userId ?? access.name);
 }
 
-/** The filters of a request, as `runFilter` declares them. */
+/** The filters of a request, as declared by `runFilter`. */
 type RequestedRuns = Omit<RunQuery, "agentName" | "metadata" | "score"> & {
   readonly agent?: string;
   readonly metadata?: readonly string[];

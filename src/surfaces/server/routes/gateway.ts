@@ -7,7 +7,10 @@ import { integer, list, nullable, number, object, text } from "../../http/schema
 import type { ServerParts } from "../../http/server-parts.ts";
 import { findRun } from "./find-run.ts";
 
-/** `null`: this server does not execute the run, and answers its requests with 503. */
+/**
+ * The figures of a gateway run. `null` if this server does not execute the run, and therefore answers its requests
+ * with 503.
+ */
 const figures = nullable(
   object({
     open: integer({ description: "Number of open requests." }),

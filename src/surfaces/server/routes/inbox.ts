@@ -146,7 +146,7 @@ const restoreItems = route({
   },
 });
 
-/** Tokens without a user have an inbox each. */
+/** Returns the owner of an inbox. Each token without a user has its own inbox. */
 function inboxOf({ tenantId, userId, name }: Access): InboxOwner {
   return { tenantId, userId: userId ?? name };
 }

@@ -34,8 +34,8 @@ const restored = {
 };
 
 /**
- * Creates the route that restores the files which `write` and `edit` changed after an entry of a session. Files outside of
- * `folders` are left alone.
+ * Creates the route that restores files that `write` and `edit` have changed since an entry of a session. Files
+ * outside of `folders` are not changed.
  */
 export function restoreFilesRoute({ folders }: { readonly folders: readonly string[] }): Route {
   return route({

@@ -48,7 +48,7 @@ const accepted = {
 /** What a command knows besides its run. */
 interface Sender {
   readonly access: Access;
-  /** Returns the signal of a name that the workflow of the run declares. */
+  /** Returns the signal with a name that the run's workflow declares. */
   readonly signal: (name: string) => Signal<never, unknown> | undefined;
 }
 
@@ -261,8 +261,8 @@ const fork = route({
 });
 
 /**
- * Throws `permission_denied` if a caller without the scope `admin` may not make these changes. A child is another agent: what
- * the agent of the run allows does not apply to it.
+ * Throws `permission_denied` if a caller without the scope `admin` may not make these changes. The changes that the
+ * run's agent allows do not apply to a child, because the child is another agent.
  */
 function refuseChanges(
   { access, server }: Pick<RouteRequest, "access" | "server">,

@@ -24,7 +24,7 @@ const given = object({
   taskId: optional(taskId),
 });
 
-/** Gives the run an input as its agent receives it: templates and skills that it names are filled in. */
+/** Sends an input to the run. As for every input of the agent, templates and skills that it names are expanded. */
 async function send(
   request: RouteRequest<
     { readonly runId: string },

@@ -183,7 +183,10 @@ const listStates = route({
     reply(foundStates, await runtime.objectStates(params.name, query)),
 });
 
-/** Routes for the messages of workflows and the states of objects: updates, published values and promises. The command `signal` is a command of every run. */
+/**
+ * Routes for the messages of workflows and the states of objects: updates, published values and promises. The
+ * command `signal` is not included, because it is available for every run.
+ */
 export const runMessageRoutes = [
   sendUpdate,
   readValue,

@@ -182,7 +182,7 @@ const getResult = route({
   },
 });
 
-/** Waits until the run ends, the time is over, the caller leaves or the server drains. */
+/** Waits until the run ends, the time has passed, the caller disconnects, or the server drains. */
 async function untilEnded(
   run: RunHandle,
   waitMs: number,
@@ -268,7 +268,7 @@ const listTasks = route({
 });
 
 const past = { status: 200, description: "Steps, and values over time.", schema: runPast };
-/** Number of ended steps with which a reader of the past begins. */
+/** Maximum number of ended steps that are sent at first. */
 const mostSteps = 1_000;
 
 const getPast = route({

@@ -33,7 +33,7 @@ import {
 const name = text({ minLength: 1, maxLength: 128, description: "Name of the schedule." });
 const params = object({ name });
 
-/** Whose schedule a name means. Only tokens without a tenant or user need it. */
+/** The owner of the schedule that a name refers to. Only tokens without a tenant or user need these parameters. */
 const owner = {
   tenantId: optional(nullable(text({ minLength: 1 }))),
   userId: optional(nullable(text({ minLength: 1 }))),
@@ -145,7 +145,10 @@ const createSchedule = route({
   },
 });
 
-/** The owner of the schedule that a request names. A view sets tenant and user itself. */
+/**
+ * Returns the owner of the schedule in a request. For other callers the view of the runtime sets tenant and user
+ * itself.
+ */
 function ownerOf({ tenantId, userId }: Access, query: ScheduleOwner): ScheduleOwner {
   return tenantId === null && userId !== null ? { userId, ...query } : query;
 }
@@ -252,7 +255,7 @@ const runSchedule = route({
     reply(fired, await runtime.schedules.runNow(wanted, ownerOf(access, query))),
 });
 
-/** A route that pauses or resumes a schedule. */
+/** Creates a route that pauses or resumes a schedule. */
 function switchRoute<const Action extends "pause" | "resume">(
   action: Action,
   summary: string,

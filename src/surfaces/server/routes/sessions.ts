@@ -247,7 +247,7 @@ interface SessionSettings {
   readonly thinkingLevel?: ThinkingLevel | undefined;
 }
 
-/** The entries that set what a new session begins with, one below the other. */
+/** Returns the entries that set the initial settings of a new session. Each entry is the child of the previous one. */
 function settingEntries({ name, model, thinkingLevel: level }: SessionSettings): readonly SessionEntry[] {
   const chosen: SessionEntry[] = [];
   const common = () => ({

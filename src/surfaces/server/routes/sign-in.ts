@@ -5,7 +5,7 @@ import { route } from "../../http/route.ts";
 import { object, optional, text } from "../../http/schema/schema.ts";
 import type { ServerParts } from "../../http/server-parts.ts";
 
-/** Maximum length of a path to which a person goes after signing in. */
+/** Maximum length of the path to which a person is redirected after signing in. */
 const mostTarget = 4_096;
 
 const redirected = { status: 303, description: "The cookie is set; the page follows." };
@@ -58,7 +58,7 @@ const useLink = route({
   },
 });
 
-/** Reads the fields of the form. The body is limited in size like that of every other route. */
+/** Reads the fields of the form. The size of the body is limited as for every route. */
 async function fieldsOf(request: Request): Promise<URLSearchParams> {
   const type = request.headers.get("content-type") ?? "";
   if (!/^application\/x-www-form-urlencoded(?:\s*;|$)/iu.test(type))

@@ -60,13 +60,16 @@ const typedRoutes = [
   ...publicRoutes,
 ] as const;
 
-/** The routes that declare the types of their values. The page uses them. */
+/** The routes that declare the types of their values. The page derives its requests from them. */
 export type ServerRoute = (typeof typedRoutes)[number];
 
 /** Routes of protocols, whose clients have types of their own. */
 const protocolRoutes: readonly Route[] = [...chatRoutes, ...agUiRoutes, ...openAiRoutes, ...responseRoutes];
 
-/** The table of all routes of a server. Throws `already_exists` if two have the same id, or the same method and path. */
+/**
+ * Returns the table of all routes of a server. Throws `already_exists` if two routes have the same id, or the same
+ * method and path.
+ */
 export function routeTable(others: readonly Route[]): readonly Route[] {
   const table: readonly Route[] = [...typedRoutes, ...protocolRoutes, ...others];
   const taken = new Set<string>();

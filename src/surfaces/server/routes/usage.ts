@@ -206,7 +206,7 @@ const getUsageOverTime = route({
   },
 });
 
-/** The times of a period and of the one before, oldest first. */
+/** The times of a period and of the period before it, oldest first. */
 interface Period {
   readonly step: UsageStep;
   readonly times: readonly string[];
@@ -236,7 +236,7 @@ function periodOf(from: string, to: string, before: string | undefined): Period 
   };
 }
 
-/** Reads the usage of a period and of the one before. */
+/** Reads the usage of a period and of the period before it. */
 class PeriodReader {
   readonly #runtime: Runtime;
   readonly #who: Pick<UsageQuery, "tenantId" | "userId">;
@@ -259,8 +259,8 @@ class PeriodReader {
   }
 
   /**
-   * The hours whose usage is not known: hours that are no longer kept, and, of a day that was partly recorded by day
-   * only, the hours before its first recorded hour.
+   * Returns the hours whose usage is unknown: hours that are no longer stored, and hours before the first recorded
+   * hour of a day that was partly recorded only as a day.
    */
   async gaps(hours: readonly UsageRow[]): Promise<ReadonlySet<string>> {
     const { step, times, timesBefore } = this.#period;
@@ -295,7 +295,7 @@ function nameOf({ key, tenantId }: UsageKey): string {
 }
 
 interface ShownTimes extends Omit<Period, "step"> {
-  /** The place of the time that is not over. -1 if there is none. */
+  /** Index of the current time step, which is not over. -1 if the period contains none. */
   readonly open: number;
   /** Times whose usage is not known. */
   readonly gaps: ReadonlySet<string>;
