@@ -77,7 +77,7 @@ These programs of others are packages of npm. The tests of Reeve use them as cli
 
 | Protocol | Program | Tests |
 |---|---|---|
-| Responses and chat completions of OpenAI | \`openai\` | \`test/surfaces/protocols/responses*.test.ts\`, \`test/surfaces/protocols/openai*.test.ts\`, \`test/crash/responses.test.ts\` |
+| Responses and chat completions of OpenAI | \`openai\`, \`@ai-sdk/openai\` with \`ai\` | \`test/surfaces/protocols/responses*.test.ts\`, \`test/surfaces/protocols/openai*.test.ts\`, \`test/crash/responses.test.ts\` |
 | UI messages | \`ai\` | \`test/surfaces/protocols/chat*.test.ts\` |
 | AG-UI | \`@ag-ui/client\` | \`test/surfaces/protocols/ag-ui.test.ts\` |
 | MCP | [\`@modelcontextprotocol/conformance\`](../guides/mcp.md#conformance) | \`npm run test:mcp\` |

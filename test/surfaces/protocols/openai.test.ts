@@ -22,6 +22,7 @@ describe("the openai package", () => {
       "structured",
       "helper",
       "thinker",
+      "broken",
       "slow",
       "failing",
     ]);
@@ -73,7 +74,7 @@ describe("the openai package", () => {
     expect(error).toBeInstanceOf(NotFoundError);
     expect(error).toMatchObject({ param: "model", type: "invalid_request_error", code: "not_found" });
     expect(error.message).toContain(
-      "use one of echo, clerk, boss, structured, helper, thinker, slow, failing",
+      "use one of echo, clerk, boss, structured, helper, thinker, broken, slow, failing",
     );
     expect(world.posts).toBe(1);
   });

@@ -88,12 +88,14 @@ describe("requests for a response", () => {
     expect((await world.view.list()).runs.length).toBe(runs);
   });
 
-  it("malformed JSON and a body that is too large get an error in the form of OpenAI", async () => {
+  it("malformed JSON and a body that is too large get an error in the form of OpenAI, and one of 10 MB an answer", async () => {
     const malformed = await post('{"model":');
     expect([malformed.status, await malformed.json()]).toMatchObject([
       400,
       { error: { type: "invalid_request_error" } },
     ]);
+    const long = await post(JSON.stringify({ model: "structured", input: "x".repeat(10_000_000) }));
+    expect([long.status, await long.json()]).toMatchObject([200, { status: "completed" }]);
     const large = await post(JSON.stringify({ model: "echo", input: "x".repeat(30_000_000) }));
     expect([large.status, await large.json()]).toMatchObject([413, { error: { code: "too_large" } }]);
   });
@@ -115,8 +117,14 @@ describe("requests for a response", () => {
 
   it("starting_after is refused for a response whose events have no fixed numbers", async () => {
     const { id } = await world.client.responses.create({ model: "echo", input: "hi" });
-    const stream = world.client.responses.retrieve(id, { stream: true, starting_after: 1 });
-    expect(await thrownBy(stream)).toMatchObject({ status: 400, param: "starting_after" });
+    for (const query of [
+      { stream: true, starting_after: 1 },
+      { starting_after: 1 },
+      { stream: true, starting_after: -1 },
+    ] as const) {
+      const error = await thrownBy(world.client.responses.retrieve(id, query));
+      expect(error).toMatchObject({ status: 400, param: "starting_after" });
+    }
   });
 
   it("a client that leaves a stream does not end the run, and its response is retrieved later", async () => {

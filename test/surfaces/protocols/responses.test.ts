@@ -151,6 +151,16 @@ describe("answers", () => {
     });
   });
 
+  it("an answer whose first attempt broke off has only the words of the second one", async () => {
+    const stream = responses.stream({ model: "broken", input: "Where?" });
+    const final = await stream.finalResponse();
+    expect(final.output).toMatchObject([
+      { type: "reasoning", summary: [{ text: "So." }] },
+      { type: "message", content: [{ text: "Found again." }] },
+    ]);
+    expect((await responses.retrieve(final.id)).output_text).toBe("Found again.");
+  });
+
   it("a run that waits for a person ends the response with a sentence, and the retrieved response has the rest later", async () => {
     const response = await responses.create({ model: "clerk", input: "Send" });
     expect(response).toMatchObject({ status: "completed" });
@@ -332,8 +342,17 @@ describe("functions of the client", () => {
     ]);
   });
 
+  it("two clients that send the outputs at the same time have the same answer", async () => {
+    const first = await responses.create({ model: "helper", input: "Weather?", tools: [weather] });
+    const body = { model: "helper", previous_response_id: first.id, input: outputs(first, "rain") };
+    const [one, two] = await Promise.all([responses.create(body), responses.create(body)]);
+    expect([one.output_text, two]).toEqual(["It is rain.", one]);
+  });
+
   it("the outputs of another user's call are refused like those of an unknown call", async () => {
     const first = await responses.create({ model: "helper", input: "Weather?", tools: [weather] });
+    const stranger = world.clientWith(await world.server.tokenOf("globex", "run", "ann"));
+    expect(await thrownBy(stranger.responses.retrieve(first.id))).toMatchObject({ status: 404 });
     const other = world.clientWith(await world.server.tokenOf("acme", "run", "bob"));
     const error = await thrownBy(other.responses.create({ model: "helper", input: outputs(first, "rain") }));
     expect(error).toMatchObject({ status: 400, param: "input[0]" });
@@ -365,6 +384,22 @@ describe("background", () => {
     });
     const rest = await eventsOf(await responses.retrieve(started.id, { stream: true, starting_after: 3 }));
     expect(rest).toEqual(events.slice(4));
+  });
+
+  it("two clients stream a response in the background with the same events as its creator", async () => {
+    const creating = await responses.create({ model: "slow", input: "Work", background: true, stream: true });
+    const seen: ResponseStreamEvent[] = [];
+    let others: Promise<readonly (readonly ResponseStreamEvent[])[]> | undefined;
+    for await (const event of creating) {
+      seen.push(event);
+      if (event.type !== "response.created") continue;
+      const follow = async () => eventsOf(await responses.retrieve(event.response.id, { stream: true }));
+      others = Promise.all([follow(), follow()]);
+      await work.started.promise;
+      work.gate.resolve();
+    }
+    expect(seen.at(-1)?.type).toBe("response.completed");
+    expect(await others).toEqual([seen, seen]);
   });
 
   it("a response in the background is in progress while its run waits for a person, and cancel ends it", async () => {

@@ -84,6 +84,18 @@ const thinker = new Agent({
   model: endlessModel(() => ({ reasoning: "I think.", text: "Because.", usage })),
 });
 
+/** Breaks the connection after the first words of every other answer. */
+let attempts = 0;
+const broken = new Agent({
+  name: "broken",
+  model: endlessModel(() =>
+    attempts++ % 2 === 0
+      ? { reasoning: "Hm.", deltas: ["Lost "], cut: true }
+      : { reasoning: "So.", deltas: ["Found ", "again."], usage },
+  ),
+  retry: { baseDelayMs: 1 },
+});
+
 /** What the agent `slow` waits for, and what it has reached. */
 export const work = { gate: Promise.withResolvers<void>(), started: Promise.withResolvers<void>() };
 
@@ -112,7 +124,7 @@ export class OpenAiWorld {
   #sessions = 0;
 
   static async open(): Promise<OpenAiWorld> {
-    const server = await startServer([echo, clerk, boss, structured, helper, thinker, slow, failing]);
+    const server = await startServer([echo, clerk, boss, structured, helper, thinker, broken, slow, failing]);
     return new OpenAiWorld(server, await server.tokenOf("acme", "run", "ann"));
   }
 

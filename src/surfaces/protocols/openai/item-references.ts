@@ -1,6 +1,6 @@
 import type { JsonObject, JsonValue } from "../../../kernel/index.ts";
 import type { RouteRequest } from "../../http/route.ts";
-import { runOfItem } from "./openai-ids.ts";
+import { loggedItem, runOfItem } from "./openai-ids.ts";
 import { invalidParameter } from "./openai-parameters.ts";
 import { responsesOf } from "./response-run.ts";
 
@@ -21,7 +21,7 @@ export async function withReferences(
       items.push(item);
       continue;
     }
-    const named = typeof id === "string" ? id : "";
+    const named = typeof id === "string" ? loggedItem(id) : "";
     const runId = runOfItem(named);
     const known = runId === undefined ? undefined : (runs.get(runId) ?? (await itemsOf(runtime, runId)));
     if (runId !== undefined && known !== undefined) runs.set(runId, known);

@@ -43,8 +43,18 @@ export function itemIdOf(kind: "msg" | "rs" | "fc", key: string): string {
   return `${kind}_${key.slice(start).replaceAll(/[^A-Za-z0-9_-]/gu, "_")}`;
 }
 
+/** The id of an item of a further attempt of a model call, which only a live stream has. */
+export function attemptOf(itemId: string, number: number): string {
+  return `${itemId}.${number}`;
+}
+
+/** The id that an item has in the log, whichever attempt it is of. */
+export function loggedItem(itemId: string): string {
+  return itemId.replace(/\.\d+$/u, "");
+}
+
 /** The run of an item of an answer. `undefined` for a text that is no id of an item. */
 export function runOfItem(id: string): string | undefined {
-  const [, name] = /^(?:msg|rs|fc)_([A-Za-z0-9_-]{1,64})_[a-z0-9]+$/u.exec(id) ?? [];
+  const [, name] = /^(?:msg|rs|fc)_([A-Za-z0-9_-]{1,64})_[a-z0-9]+$/u.exec(loggedItem(id)) ?? [];
   return name === undefined ? undefined : `run_${name}`;
 }

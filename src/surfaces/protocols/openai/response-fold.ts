@@ -10,7 +10,7 @@ import {
   type Usage,
 } from "../../../kernel/index.ts";
 import { outputText, waitingText } from "./completion.ts";
-import { callIdOf, itemIdOf } from "./openai-ids.ts";
+import { attemptOf, callIdOf, itemIdOf } from "./openai-ids.ts";
 import type { ResponseState } from "./response-resource.ts";
 
 /** An event of a streamed answer, without its number. */
@@ -33,8 +33,6 @@ interface OpenItem {
   readonly id: string;
   readonly index: number;
   text: string;
-  /** Whether the client has received text that is void. */
-  isVoid: boolean;
 }
 
 /** A call of the client's functions. */
@@ -56,7 +54,8 @@ export class ResponseFold {
   #questions = 0;
   readonly #calls: AskedCall[] = [];
   #end: Partial<ResponseState> | undefined;
-  #isReset = false;
+  /** Number of attempts whose items are void. */
+  #resets = 0;
   #hasCalls = false;
 
   constructor(options: ResponseFoldOptions) {
@@ -73,9 +72,9 @@ export class ResponseFold {
     return this.#output;
   }
 
-  /** Whether pieces of the answer were void, so that its items are only those of the log. */
+  /** Whether items were void, so that those of the response are only in the log. */
   get isReset(): boolean {
-    return this.#isReset;
+    return this.#resets > 0;
   }
 
   /** Ids of the calls that the client has to execute, once the answer has ended with them. Otherwise empty. */
@@ -97,7 +96,7 @@ export class ResponseFold {
       case "reasoning":
         return part.isAnswer ? this.#write("reasoning", part) : [];
       case "message_reset":
-        return this.#reset(part.messageId);
+        return this.#reset();
       case "message_end":
         return this.#open?.messageId === part.messageId ? this.#close() : [];
       case "question": {
@@ -127,15 +126,15 @@ export class ResponseFold {
       events.push(...this.#close());
     if (this.#open === undefined) events.push(...this.#start(kind, messageId));
     const open = this.#open as unknown as OpenItem;
-    const piece = open.isVoid && open.text === "" ? `\n\n${text}` : text;
     open.text += text;
-    events.push(deltaOf(open, piece));
+    events.push(deltaOf(open, text));
     return events;
   }
 
   #start(kind: OpenItem["kind"], messageId: string): readonly ResponseEvent[] {
-    const id = itemIdOf(kind === "message" ? "msg" : "rs", messageId);
-    const open = { kind, messageId, id, index: this.#index++, text: "", isVoid: false };
+    const item = itemIdOf(kind === "message" ? "msg" : "rs", messageId);
+    const id = this.#resets === 0 ? item : attemptOf(item, this.#resets);
+    const open = { kind, messageId, id, index: this.#index++, text: "" };
     this.#open = open;
     return [
       { type: "response.output_item.added", output_index: open.index, item: itemOf(open, "in_progress") },
@@ -161,11 +160,10 @@ export class ResponseFold {
     ];
   }
 
-  /** A provider has failed after its first words. The item starts again; the client has void words until the item is done. */
-  #reset(messageId: string): readonly ResponseEvent[] {
-    this.#isReset = true;
-    if (this.#open?.messageId === messageId) Object.assign(this.#open, { text: "", isVoid: true });
-    return [];
+  /** A provider has failed after its first words. The protocol cannot take an item back, so that the next attempt has others. */
+  #reset(): readonly ResponseEvent[] {
+    this.#resets++;
+    return this.#close();
   }
 
   #endWithCalls(): readonly ResponseEvent[] {
