@@ -20,7 +20,10 @@ const reactTable = kindTable(["architecture"], {
   initialToolChoice: is.any,
 } satisfies OptionKinds<ReActOptions>);
 
-/** An agent that alternates model calls and tool calls until the model answers. `Agent` does the same by default. */
+/**
+ * An agent that alternates between model calls and tool calls until the model answers. `Agent` does the same by
+ * default.
+ */
 export class ReActAgent<Context = unknown> extends Agent<Context> {
   constructor(options: ReActAgentOptions<Context>) {
     reactTable.read("ReActAgent", options);
@@ -53,20 +56,23 @@ const informationTable = kindTable(["architecture", "inbox"], {
   aggregate: is.any,
 } satisfies OptionKinds<InformationOptions>);
 
-/** An agent that follows topics, combines what arrives and publishes the result. */
+/** An agent that follows topics, combines the received messages and publishes the result. */
 export class InformationAgent extends Agent {
   constructor(options: InformationAgentOptions) {
     informationTable.read("InformationAgent", options);
     super(informationAgent(options));
   }
 
-  /** Starts to follow the sources, also in later processes that host the agent. A second call has no effect. */
+  /**
+   * Starts to follow the sources. The agent continues to follow them in later processes that host it. A second call
+   * has no effect.
+   */
   start(options?: InvokeOptions): Promise<RunResult> {
     return this.invoke(startInput, options);
   }
 }
 
-/** The options of an agent that calls a model itself. */
+/** Options that are meaningful only for an agent that calls a model itself. */
 const notOfProxies = [
   "architecture",
   "model",

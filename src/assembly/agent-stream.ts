@@ -11,21 +11,21 @@ import { Fault, type JsonValue, type RunResult, is, optionTable, type OptionKind
 
 /** Options of `AgentStream.toResponse`. */
 export interface StreamResponseOptions {
-  /** Headers of the response, in addition to those of the protocol. */
+  /** Headers of the response, in addition to the headers of the protocol. */
   readonly headers?: Readonly<Record<string, string>>;
 }
 
 const responseOptionTable = optionTable({ headers: is.any } satisfies OptionKinds<StreamResponseOptions>);
 
 /**
- * The events and text deltas of a run, from the first one on. The run starts when the stream is first read or its
- * result is requested. `Value` is the type of a structured answer; `never` if the answer is a text.
+ * The events and text deltas of a run, from its first event on. The run starts when the stream is first read or its
+ * result is requested. `Value` is the type of a structured answer; it is `never` if the answer is a text.
  */
 export class AgentStream<Result = RunResult<JsonValue>, Value = never> extends RunStream<Result, Value> {
   /**
-   * The answer as a response in the AI SDK's UI message stream protocol, for a route that `useChat` calls. The response
-   * ends when the run has ended or waits for a person. A client that leaves does not stop the run (C3), unless
-   * `cancelOnBreak` is set. An error of the run is part of the stream.
+   * The answer as a response in the AI SDK's UI message stream protocol, for a route that `useChat` calls. The
+   * response ends when the run has ended or waits for a person. A client that disconnects does not stop the run
+   * (C3), unless `cancelOnBreak` is set. An error of the run is part of the stream.
    *
    * @example
    * ```ts
@@ -45,7 +45,7 @@ export class AgentStream<Result = RunResult<JsonValue>, Value = never> extends R
   }
 }
 
-/** The response of `AgentStream.toResponse`. */
+/** Creates the response for `AgentStream.toResponse`. */
 function uiMessageResponse(
   stream: AgentStream<unknown, unknown>,
   headers: Readonly<Record<string, string>> = {},

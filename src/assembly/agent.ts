@@ -100,26 +100,26 @@ import {
 import { defaultRuntime } from "./open-runtime.ts";
 
 /**
- * Options of an agent. `Context` is the type of the live value that tools, instructions, hooks and guardrails receive. It
- * follows from the tools and the instructions that declare it.
+ * Options of an agent. `Context` is the type of the live value that tools, instructions, hooks and guardrails
+ * receive. TypeScript infers it from the tools and the instructions that declare it.
  */
 export interface AgentOptions<Context = unknown> extends Omit<
   AgentDefinition<Context>,
   "model" | "models" | "isolation"
 > {
-  /** The model: one of an AI SDK provider, a name such as `"anthropic/claude-sonnet-5"`, or your own `Model`. */
+  /** The model: a model of an AI SDK provider, a name such as `"anthropic/claude-sonnet-5"`, or your own `Model`. */
   readonly model?: ModelLike;
-  /** Models for single roles. A role without an entry uses `model`. */
+  /** Models for specific roles. A role without an entry uses `model`. */
   readonly models?: Readonly<Record<string, ModelLike>>;
   /**
-   * `"worktree"`, or `{ worktree: { copy: [".env"] } }`: each task of this agent works in a worktree of git of its own, from the
-   * commit at which its caller is. Its file tools, its shell and their sandbox work there, and so do its sub-agents that
-   * have no isolation. If absent, the tools work in the folders for which they were made.
+   * `"worktree"`, or `{ worktree: { copy: [".env"] } }`: each task of this agent works in its own git worktree,
+   * which starts at the current commit of its caller. Its file tools, its shell and their sandbox work there, and
+   * so do its sub-agents that have no isolation. If absent, the tools work in the folders for which they were made.
    */
   readonly isolation?: IsolationOption | Isolation;
 }
 
-/** Changes of an agent's options, or a function that derives them from the present options. */
+/** Changes of an agent's options, or a function that calculates them from the current options. */
 export type AgentChanges<Context = unknown> =
   | Partial<AgentOptions<Context>>
   // The type of a method, so that agents with different contexts stay assignable to each other.
@@ -170,7 +170,10 @@ export class Agent<Context = unknown> implements HostedAgent<Context> {
   /** The tools that extensions have registered. */
   #extensionTools: readonly Tool[] = [];
   #plan: AgentPlan;
-  /** The agent that judges the answers of `runUntil`. Created on first use, and once, because its id is registered. */
+  /**
+   * The agent that judges the answers of `runUntil`. It is created on first use, and only once, because its id is
+   * registered.
+   */
   #judge: Agent | undefined;
 
   constructor(options: AgentOptions<Context>) {
@@ -219,7 +222,7 @@ export class Agent<Context = unknown> implements HostedAgent<Context> {
     this.#plan = this.#compose(settings, { pipeline, toolSpecs });
   }
 
-  /** F1: composes the call path and the plan from the settings, and again when extensions have changed them. */
+  /** Builds the call path and the plan from the settings, and again when extensions have changed the settings (F1). */
   #compose(
     settings: AgentSettings,
     { pipeline, toolSpecs }: Pick<PlanParts, "pipeline" | "toolSpecs">,
@@ -241,7 +244,10 @@ export class Agent<Context = unknown> implements HostedAgent<Context> {
     return plan;
   }
 
-  /** Adds what the extensions have registered. Called once, before the first invocation. */
+  /**
+   * Adds the tools, hooks and other parts that the extensions have registered. Called once, before the first
+   * invocation.
+   */
   #extend(registered: Registrations): void {
     if (this.#settings.memory !== null) registered.dropMemory();
     const settings = extendedSettings(this.#settings, registered);
@@ -255,7 +261,7 @@ export class Agent<Context = unknown> implements HostedAgent<Context> {
     this.#plan = this.#compose(settings, this.#plan);
   }
 
-  /** The tools at this moment. The list may change between the calls of a turn. */
+  /** The current tools. The list may change between the calls of a turn. */
   get tools(): readonly Tool[] {
     const own = toolsIn(this.#tools);
     return this.#extensionTools.length === 0 ? own : withExtensionTools(own, this.#extensionTools);
@@ -271,9 +277,9 @@ export class Agent<Context = unknown> implements HostedAgent<Context> {
   }
 
   /**
-   * Returns a tool whose calls run this agent as a child task of the calling agent: the child takes a seat, counts
-   * against the caller's budget and continues where it was after a crash. The model writes the task. The agent is
-   * registered with each agent that is created with the tool.
+   * Returns a tool whose calls run this agent as a child task of the calling agent: the child needs a seat, its
+   * costs are charged to the caller's budget, and after a crash it continues at the same place. The model writes
+   * the task. When another agent is created with this tool, this agent is registered with it.
    */
   asTool(options: AgentToolOptions = {}): Tool {
     return agentTool(this, options);
@@ -297,12 +303,12 @@ export class Agent<Context = unknown> implements HostedAgent<Context> {
     return this.#host === undefined ? run() : this.#host.open(ctx).then(run);
   }
 
-  /** Asks the agent's extensions whether a session of the agent may be switched, forked or moved. */
+  /** Asks the agent's extensions whether a session of the agent may be switched, forked or moved to another entry. */
   async beforeNavigation(navigation: SessionNavigation, port: ExtensionPort): Promise<string | undefined> {
     return this.#host?.refusal(navigation, port);
   }
 
-  /** Runs the agent on an input and resolves with the result, whatever its status. */
+  /** Runs the agent on an input and resolves with the result, regardless of its status. */
   invoke(input: AgentInput, options?: InvokeOptions<never, Context>): Promise<RunResult>;
   invoke<const Source extends Schema>(
     input: AgentInput,
@@ -342,7 +348,10 @@ export class Agent<Context = unknown> implements HostedAgent<Context> {
     return result.status === "waiting" ? { ...result, run: result.run.withResult(shape) } : shape(result);
   }
 
-  /** Starts a run and returns its handle without waiting for the result. The result has the type that `invoke` returns. */
+  /**
+   * Starts a run and returns its handle without waiting for the result. The result has the same type as for
+   * `invoke`.
+   */
   submit(input: AgentInput, options?: SubmitRunOptions<never, Context>): Promise<RunHandle<RunResult>>;
   submit<const Source extends Schema>(
     input: AgentInput,
@@ -422,7 +431,7 @@ export class Agent<Context = unknown> implements HostedAgent<Context> {
     return (this.#judge ??= new Agent(judgeOptions(this, this.#settings)));
   }
 
-  /** Resumes a run that ended on a fault, was paused, or was left by a process that died. */
+  /** Resumes a run that ended on a fault, was paused, or was left unfinished by a crashed process. */
   async resume(runId: string, options: RuntimeChoice = {}): Promise<RunResult> {
     checkRuntimeChoice("resume()", options);
     const run = await findRunOf(this, runId, options.runtime);
@@ -430,7 +439,7 @@ export class Agent<Context = unknown> implements HostedAgent<Context> {
     return textual(await run.result());
   }
 
-  /** Sends a signal to a run that waits for it now or later. */
+  /** Sends a signal to a run. The run may wait for the signal already, or only later. */
   async signal(runId: string, name: string, value?: JsonValue, options: RuntimeChoice = {}): Promise<void> {
     checkRuntimeChoice("signal()", options);
     const run = await findRunOf(this, runId, options.runtime);
@@ -461,7 +470,10 @@ export class Agent<Context = unknown> implements HostedAgent<Context> {
     throw new Fault("not_found", `agent ${this.name} has no command ${name}: it has no extensions`);
   }
 
-  /** S5: what this agent is doing in a session, whichever process executes it. `idle` for an unknown session. */
+  /**
+   * Returns what this agent is doing in a session, regardless of the process that executes it (rule S5). `idle` for
+   * an unknown session.
+   */
   async phase(sessionId: string, options: RuntimeChoice = {}): Promise<AgentPhase> {
     checkRuntimeChoice("phase()", options);
     const runtime = options.runtime ?? (await defaultRuntime());
@@ -469,16 +481,17 @@ export class Agent<Context = unknown> implements HostedAgent<Context> {
   }
 
   /**
-   * Starts a child of a session and returns its run. Its request starts with what the session's last closed invocation
-   * was sent, so that a provider that caches prompts bills only `prompt` in full. The child may call the tools that
-   * `tools` names, writes nothing to the session and does not make it busy (`Runtime.spawnChild`).
+   * Starts a child of a session and returns its run. Its request starts with the same content as the session's last
+   * closed invocation, so that a provider that caches prompts charges the full price only for `prompt`. The child
+   * may call the tools that `tools` names. It writes nothing to the session and does not make the session busy
+   * (`Runtime.spawnChild`).
    */
   async spawnChild(options: ChildOfSession<Context>): Promise<RunHandle<RunResult>> {
     const { runtime, ...child } = { ...options };
     return (await (runtime ?? (await defaultRuntime())).spawnChild(this, child)).withResult(textual);
   }
 
-  /** Starts a run with options that were checked. */
+  /** Starts a run with checked options. */
   async #start(input: AgentInput, options: SubmitRunOptions<JsonSchema>): Promise<RunHandle> {
     const { runtime, ...requested } = options;
     const target = runtime ?? (await defaultRuntime());
@@ -487,7 +500,7 @@ export class Agent<Context = unknown> implements HostedAgent<Context> {
   }
 }
 
-/** Methods that agents of other libraries have, and what to call in their place. They are not part of the type. */
+/** Method names from other libraries, each with the method to call instead. They are not part of the type. */
 const foreignMethods = {
   generate: "invoke(input)",
   generateText: "invoke(input)",
@@ -511,7 +524,7 @@ function refusesInput({ guardrails }: AgentSettings): boolean {
   return guardrails.some((each) => each.onInput !== undefined);
 }
 
-/** Resolves the options that may be given by name. */
+/** Replaces options that were given by name by their values. */
 function withResolved(options: AgentOptions): AgentDefinition {
   const { model, models, isolation, ...rest } = options;
   const byRole = Object.entries(models ?? {}).map(([role, each]): [string, Model] => [role, toModel(each)]);
@@ -525,8 +538,8 @@ function withResolved(options: AgentOptions): AgentDefinition {
 }
 
 /**
- * Returns a run of the agent and registers the agent, because a worker without it would never finish the run. Throws
- * `not_found`, and `invalid_argument` for a run of another agent.
+ * Returns a run of the agent. Also registers the agent, because otherwise this process could never finish the run.
+ * Throws `not_found`, and `invalid_argument` for a run of another agent.
  */
 async function findRunOf(agent: HostedAgent, runId: string, chosen: Runtime | undefined): Promise<RunHandle> {
   const runtime = chosen ?? (await defaultRuntime());

@@ -11,7 +11,7 @@ import {
   type Schema,
 } from "../kernel/index.ts";
 
-/** The result of a run with an output schema, or without one if `Source` is `never`. */
+/** The result type of a run with an output schema, or of a run without one if `Source` is `never`. */
 export type AnswerOf<Source extends Schema> = [Source] extends [never]
   ? RunResult
   : ValueResult<Infer<Source>>;
@@ -38,12 +38,12 @@ export function shaped<Options extends { readonly output?: Schema | undefined }>
   return { request: { ...rest, output: reader.jsonSchema }, shape };
 }
 
-/** Reads an answer by the schema that a caller gave. */
+/** Returns a reader that checks an answer with the caller's schema. */
 export function outputReader(schema: Schema): SchemaReader<unknown> {
   return new SchemaReader({ schemaName: "the schema of the output", refuse: refusedAnswer }, schema);
 }
 
-/** Returns the reader of the values that an agent accepts as its input. */
+/** Returns a reader for the values that an agent accepts as its input. */
 export function inputReader(agent: string, schema: Schema): SchemaReader<unknown> {
   const refuse = (problems: readonly string[]): Fault =>
     new Fault(
@@ -59,8 +59,8 @@ function refusedAnswer(problems: readonly string[]): Fault {
 }
 
 /**
- * Applies the checks that JSON Schema cannot express, after the answer was paid. A mismatch is a failed result, not an
- * exception.
+ * Applies the checks that JSON Schema cannot express. The answer is already paid at this time, so a mismatch
+ * results in a failed result, not in an exception.
  */
 async function valued(
   result: RunResult<JsonValue>,
@@ -88,7 +88,7 @@ export function textual(result: RunResult<JsonValue>): RunResult {
 /** Compiled validators, one per schema. */
 const checks = new WeakMap<JsonSchema, JsonSchemaCheck>();
 
-/** Returns one message per problem of a value. The validator of a schema is compiled once. */
+/** Returns one message for each problem of a value. The validator of a schema is compiled only once. */
 export function schemaProblems(
   schema: JsonSchema,
   value: JsonValue,

@@ -13,12 +13,15 @@ import {
 import { is, type HostedAgent, type OptionKinds } from "../kernel/index.ts";
 
 /**
- * Options of a flow. A flow is an agent whose work other agents do: it has a name, a budget, seats, guardrails and
- * hooks, and needs no model. Flows can be nested and used as sub-agents.
+ * Options of a flow. A flow is an agent whose work is done by other agents: it has a name, a budget, seats,
+ * guardrails and hooks, and needs no model. Flows can be nested and used as sub-agents.
  */
 type FlowOptions = Omit<AgentOptions, (typeof notOfFlows)[number] | PolicyOfCalls>;
 
-/** The options of an agent that calls a model itself. `Agent` refuses those of `PolicyOfCalls` and names the steps. */
+/**
+ * Options that are meaningful only for an agent that calls a model itself. `Agent` refuses the options of
+ * `PolicyOfCalls` with a message that names the steps.
+ */
 const notOfFlows = [
   "architecture",
   "compaction",
@@ -32,7 +35,7 @@ const notOfFlows = [
 ] as const;
 
 export interface SequentialOptions extends FlowOptions {
-  /** The agents, at least one. An agent may occur several times. */
+  /** The agents, at least one. The same agent may occur several times. */
   readonly steps: readonly HostedAgent[];
 }
 
@@ -41,8 +44,8 @@ const sequentialTable = kindTable(notOfFlows, { steps: is.any } satisfies Option
 >);
 
 /**
- * Runs agents one after another. Each receives the input and all earlier answers; the last answer is the answer.
- * `metadata.sequential.answers` has all of them.
+ * Runs agents one after another. Each agent receives the input and all earlier answers. The last answer is the
+ * result. `metadata.sequential.answers` contains all answers.
  */
 export class Sequential extends Agent {
   constructor(options: SequentialOptions) {
@@ -115,7 +118,9 @@ export class Graph<Name extends string = string> extends Agent {
     this.#flow = flow;
   }
 
-  /** The graph as Mermaid source: agents as boxes, functions as rounded boxes, routed edges dotted. */
+  /**
+   * Returns the graph as Mermaid source: agents as boxes, functions as rounded boxes, routed edges as dotted lines.
+   */
   toMermaid(): string {
     return this.#flow.toMermaid();
   }

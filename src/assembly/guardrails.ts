@@ -28,16 +28,16 @@ export type PromptInjectionOptions = Omit<agents.PromptInjectionOptions, "compil
 export type RegexOptions = Omit<agents.RegexOptions, "compile">;
 
 /**
- * A guardrail that finds known signs of prompt injection. It detects many attacks and does not prove that there is
- * none. Additional patterns are searched in time linear in the length of the text.
+ * Creates a guardrail that finds known signs of prompt injection. It detects many attacks, but cannot prove that
+ * there is none. Additional patterns are searched in time linear in the length of the text.
  */
 export function promptInjection(options: PromptInjectionOptions = {}): Guardrail {
   return agents.promptInjection({ compile: textPattern, ...options });
 }
 
 /**
- * A guardrail with your own patterns, which are matched against the unchanged text, in time linear in its length. A
- * pattern that needs backtracking is refused, unless `allowBacktracking` is set.
+ * Creates a guardrail with your own patterns, which are matched against the unchanged text, in time linear in its
+ * length. A pattern that needs backtracking is refused, unless `allowBacktracking` is set.
  */
 export function regex(options: RegexOptions): Guardrail {
   return agents.regex({ compile: textPattern, ...options });

@@ -10,7 +10,7 @@ import { systemClock } from "../runtime/index.ts";
 import { Agent, type AgentOptions } from "./agent.ts";
 import { packageRoot } from "./package-root.ts";
 
-/** The options of an agent that calls models and tools itself. */
+/** Options that are meaningful only for an agent that calls models and tools itself. */
 const notOfHired = [
   "architecture",
   "model",
@@ -36,47 +36,54 @@ const notOfHired = [
 /** Options of `hiredAgent()`. */
 export interface HiredAgentOptions extends Omit<AgentOptions, (typeof notOfHired)[number]> {
   /**
-   * A known agent. It sets the command, and what the agent needs to work behind the gateway. `demo` is a small agent that comes
-   * with Reeve.
+   * A known agent program. The preset sets the command and the settings that the program needs to work behind the
+   * gateway. `demo` is a small agent that is part of Reeve.
    */
   readonly preset?: PresetName;
-  /** The model that the agent of the preset uses, by the name of its provider. Default: the one that the agent chooses. */
+  /**
+   * The model for the agent of the preset, by the name that its provider uses. Default: the agent chooses its
+   * model.
+   */
   readonly model?: string;
   /**
-   * The program that speaks the Agent Client Protocol over its standard input and output, and its arguments. Default: that of the
-   * preset.
+   * The program and its arguments. It must speak the Agent Client Protocol over its standard input and output.
+   * Default: the command of the preset.
    */
   readonly command?: readonly string[];
-  /** The gateway through which the agent calls models. `openGateway` of `reeve/gateway` opens one. */
+  /** The gateway through which the agent calls models. Open one with `openGateway` of `reeve/gateway`. */
   readonly gateway: Gateway;
   /**
-   * The folder in which the agent works. With `isolation`, the same place in the worktree of the task. Default: the working
-   * directory of the process.
+   * The folder in which the agent works. With `isolation`, the agent works in the corresponding folder of the
+   * task's worktree. Default: the working directory of the process.
    */
   readonly folder?: string;
-  /** Variables that the process of the agent sees, besides harmless ones such as `PATH`, and those of the gateway. */
+  /**
+   * Additional environment variables for the process of the agent. It also receives harmless variables such as
+   * `PATH`, and those of the gateway.
+   */
   readonly env?: Readonly<Record<string, string>>;
-  /** Names of variables of this process that the agent sees as well. Default: none. */
+  /** Names of environment variables of this process that the agent also receives. Default: none. */
   readonly inheritEnv?: readonly string[];
   /**
-   * `private`: the agent has a home folder of its own in each conversation, so that it finds neither logins nor settings of the
-   * user. `user`: it has that of the user, which needs `sandbox: "off"`. Default: `private`.
+   * `private`: the agent has a separate home folder in each conversation, so that it finds neither logins nor
+   * settings of the user. `user`: it uses the user's home folder, which requires `sandbox: "off"`. Default:
+   * `private`.
    */
   readonly home?: "private" | "user";
   /**
-   * Sandbox of the agent: it may write its folder and its private home, and reaches no network but the gateway. `readable` names what
-   * else it may read besides system folders and the folder of its program. Default: `enforce`, so that the agent is refused where
-   * no sandbox is available.
+   * Sandbox of the agent: it may write to its folder and its private home folder, and can reach no network address
+   * except the gateway. `readable` names additional paths that it may read, besides system folders and the folder
+   * of its program. Default: `enforce`, so that the agent is refused where no sandbox is available.
    */
   readonly sandbox?: SandboxMode | SandboxPolicy;
   /**
-   * How long the process of the agent stays alive while it only waits for people, in milliseconds. Then it ends, and the first
-   * answer starts it again. Default: 3_600_000.
+   * Time that the process of the agent stays alive while it only waits for people, in milliseconds. Then the
+   * process is ended, and the first answer starts it again. Default: 3_600_000.
    */
   readonly idleMs?: number;
   /**
-   * How long the agent may take to answer what needs no model, such as `initialize` and `session/new`, in milliseconds. Default:
-   * 60_000.
+   * Maximum time for an answer of the agent that needs no model call, such as to `initialize` and `session/new`, in
+   * milliseconds. Default: 60_000.
    */
   readonly startTimeoutMs?: number;
 }
@@ -116,7 +123,10 @@ const ownKinds = {
   startTimeoutMs: is.integer({ from: 1, default: 60_000 }),
 } satisfies OptionKinds<OwnOptions>;
 
-/** A hired agent with a key or another address could spend past the gateway. */
+/**
+ * Throws if the options contain a key or another address, with which a hired agent could bypass the gateway and its
+ * budget.
+ */
 function refuseKeys(owner: string, option: string, names: readonly string[]): void {
   const name = names.find(leadsAway);
   if (name !== undefined)
@@ -129,8 +139,8 @@ function refuseKeys(owner: string, option: string, names: readonly string[]): vo
 const hiredTable = kindTable(notOfHired, ownKinds);
 
 /**
- * An agent that is another program: each task starts it, gives it the prompt, asks a person about its calls, and pays for its
- * model calls through the gateway.
+ * Creates an agent that is another program. Each task starts the program, sends it the prompt, asks a person about
+ * its calls, and pays for its model calls through the gateway.
  *
  * @example
  * ```ts
@@ -154,7 +164,7 @@ export function hiredAgent(options: HiredAgentOptions): Agent {
   return new HiredAgent(options);
 }
 
-/** Limits of a process that lives for hours and starts others. */
+/** Limits for a process that may run for hours and start other processes. */
 const hiredLimits = { processes: 4_096, memoryBytes: 32 * 1024 ** 3, cpuSeconds: 7 * 86_400 };
 
 function hiredSandbox(wanted: SandboxMode | SandboxPolicy, readable: readonly string[]): Sandbox {

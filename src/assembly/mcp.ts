@@ -63,11 +63,14 @@ export interface McpServerOptions extends Omit<
   GivenServerOptions,
   "clock" | "release" | "runtime" | "toolAgent"
 > {
-  /** The runtime in which every call is a run. Default: a runtime in memory that collects ended runs. */
+  /** The runtime in which each call is executed as a run. Default: a runtime in memory that deletes ended runs. */
   readonly runtime?: Runtime;
 }
 
-/** How long the server's own runtime keeps ended runs. It is in memory, so it would otherwise grow with every call. */
+/**
+ * Time for which the default runtime keeps ended runs. They are in memory, so memory would otherwise grow with
+ * every call. Milliseconds.
+ */
 const keptMs = 60_000;
 
 /**

@@ -21,7 +21,10 @@ import { systemClock, uuidSource } from "../runtime/process/system-sources.ts";
 
 /** Options of `openMemory`. */
 export interface OpenMemoryOptions {
-  /** Path of the SQLite file. Several processes may share it; it must not be the file of a store. Set `path` or `url`. */
+  /**
+   * Path of the SQLite file. Several processes may share it. It must not be the file of a store. Set either `path`
+   * or `url`.
+   */
   readonly path?: string;
   /**
    * `postgres://USER:PASSWORD@HOST:PORT/DATABASE` of a PostgreSQL database. `?schema=NAME` selects the schema of its tables.

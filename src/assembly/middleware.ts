@@ -40,7 +40,7 @@ export {
   type UpdateFilter,
 } from "../kernel/index.ts";
 
-/** Makes the options optional that the platform provides. */
+/** Makes those options optional for which the platform provides values. */
 type Given<Options, Names extends keyof Options> = Omit<Options, Names> & Partial<Pick<Options, Names>>;
 
 /** Options of `cache`. */
@@ -53,41 +53,41 @@ export type RateLimiterOptions = Given<agents.RateLimiterOptions, "clock">;
 export type RetryOptions = Given<agents.RetryOptions, "clock" | "random">;
 /** Options of `schemaValidator`. */
 export type SchemaValidatorOptions = Omit<agents.SchemaValidatorOptions, "schema"> & {
-  /** A Standard Schema, such as one of zod, or a JSON Schema. */
+  /** A Standard Schema, such as a zod schema, or a JSON Schema. */
   readonly schema: Schema;
 };
 /** Options of `tracing`. */
 export type TracingOptions = Given<agents.TracingOptions, "clock">;
 
-/** Answers a repeated call with the earlier result. */
+/** Creates a layer that answers a repeated call with the earlier result. */
 export function cache(options: CacheOptions = {}): Layer {
   return agents.cache({ clock: systemClock, hash: sha256, ...options });
 }
 
 /**
- * Redacts personal data in what is sent to models and tools and in what they return. Custom patterns are searched in time
- * linear in the length of the text.
+ * Creates a layer that redacts personal data in the data that models and tools receive and return. Custom patterns
+ * are searched in time linear in the length of the text.
  */
 export function piiRedaction(options: PiiRedactionOptions = {}): Layer {
   return agents.piiRedaction({ compile: textPattern, ...options });
 }
 
-/** Limits the rate of calls with a token bucket per tenant. */
+/** Creates a layer that limits the rate of calls with a token bucket per tenant. */
 export function rateLimiter(options: RateLimiterOptions): Layer {
   return agents.rateLimiter({ clock: systemClock, ...options });
 }
 
-/** Repeats a call after a failure that may pass, with growing delays. */
+/** Creates a layer that repeats a call after a temporary failure, with growing delays. */
 export function retry(options: RetryOptions = {}): Layer {
   return agents.retry({ clock: systemClock, random: systemRandom, ...options });
 }
 
-/** Creates spans and metrics for every run, model call and tool call. */
+/** Creates a layer that records spans and metrics for every run, model call and tool call. */
 export function tracing(options: TracingOptions): Layer {
   return agents.tracing({ clock: systemClock, ...options });
 }
 
-/** Validates the model's answer as JSON and asks again if it does not match. */
+/** Creates a layer that validates the model's answer as JSON, and asks the model again if it does not match. */
 export function schemaValidator({ schema, ...options }: SchemaValidatorOptions): Layer {
   return agents.schemaValidator({
     ...options,

@@ -1,4 +1,7 @@
-/** Oldest supported version of each supported release line. Later lines are supported, too. Same as `engines` in package.json. */
+/**
+ * Oldest supported version of each supported Node release line. Later lines are also supported. Must agree with
+ * `engines` in package.json.
+ */
 const oldest: readonly (readonly [major: number, minor: number])[] = [
   [22, 19],
   [24, 5],

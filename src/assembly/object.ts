@@ -29,7 +29,7 @@ import { messageReader } from "./workflow-messages.ts";
 import { WorkflowScope } from "./workflow-context.ts";
 import { Workflow, workflowKinds, type WorkflowOptions } from "./workflow.ts";
 
-/** Options of `object()`. Those that `workflow()` has mean the same for each call. */
+/** Options of `object()`. The options that `workflow()` also has apply to each call. */
 export interface ObjectOptions<State extends Schema = never> extends Pick<
   WorkflowOptions,
   | "description"
@@ -45,9 +45,9 @@ export interface ObjectOptions<State extends Schema = never> extends Pick<
   | "topUp"
 > {
   /**
-   * Schema of the state of a key. It must have a default, which is the state of a key that has none, and must be synchronous.
-   * It is applied each time the state is read, so it must accept what it has returned. If absent, the state is any JSON
-   * value, at first `null`.
+   * Schema of the state of a key. It must have a default, which is used as the state of a key without a stored
+   * state, and it must be synchronous. It is applied each time the state is read, so it must accept its own
+   * results. If absent, the state is any JSON value, initially `null`.
    */
   readonly state?: State;
 }
@@ -69,7 +69,10 @@ const objectTable = optionTable({
 
 /** Schemas of a handler. */
 export interface HandlerSchemas<Input extends Schema = never, Output extends Schema = never> {
-  /** Schema of the input. It is applied once, before the run of the call exists. If absent, every JSON value is an input. */
+  /**
+   * Schema of the input. It is applied once, before the run of the call is created. If absent, every JSON value is
+   * accepted.
+   */
   readonly input?: Input;
   /** Schema of the output. If absent, the output is not checked. */
   readonly output?: Output;
@@ -80,18 +83,18 @@ const schemasTable = optionTable({ input: is.any, output: is.any } satisfies Opt
 /** The code of a handler. */
 type HandlerCode<Context, Input, Output> = (ctx: Context, input: Input) => Promise<Output>;
 
-/** Code whose input may be any JSON type that its declaration names. */
+/** A handler without schemas. Its input may be any JSON type that its declaration names. */
 type PlainHandler<State> = {
   code(ctx: ObjectContext<State>, input: JsonValue): Promise<unknown>;
 }["code"];
 
-/** A handler with schemas, or one that is shared. `handler()` and `shared()` create one. */
+/** A handler with schemas, or a shared handler. Create it with `handler()` or `shared()`. */
 export interface ObjectHandler<State, Given, Output> {
   readonly isShared: boolean;
   readonly input: Schema | undefined;
   readonly output: Schema | undefined;
   readonly code: HandlerCode<ObjectContext<State>, never, unknown>;
-  /** The types of input and output. For the compiler only; no handler has this property. */
+  /** The types of input and output. Exists only for the compiler; no handler object has this property. */
   readonly types?: { readonly input: (input: Given) => void; readonly output: Output };
 }
 
@@ -100,14 +103,14 @@ export type ObjectHandlers<State> = Readonly<
   Record<string, PlainHandler<State> | ObjectHandler<State, never, unknown>>
 >;
 
-/** Names the parts of what plain handlers return that JSON cannot hold. */
+/** Checks the return types of plain handlers, and names the parts that cannot be represented in JSON. */
 type SerializableHandlers<Handlers> = {
   readonly [Name in keyof Handlers]: Handlers[Name] extends (...given: never) => Promise<infer Output>
     ? (...given: never) => Promise<Serializable<Output>>
     : unknown;
 };
 
-/** What callers know of the handlers of an object. */
+/** The types of an object's handlers that callers need. */
 export type TypesOfHandlers<Handlers> = {
   readonly [Name in keyof Handlers]: Handlers[Name] extends ObjectHandler<never, infer Given, infer Output>
     ? { readonly input: (input: Given) => void; readonly output: Output }
@@ -118,15 +121,16 @@ export type TypesOfHandlers<Handlers> = {
         : never;
 };
 
-/** What the code receives, and what a caller passes. */
+/** The input type for the code, and the input type for callers. */
 type InputOf<In extends Schema> = [In] extends [never] ? JsonValue : Infer<In>;
 type GivenOf<In extends Schema> = [In] extends [never] ? JsonValue : InferInput<In>;
-/** The input that the code of a shared handler declares. `undefined` if it declares none. */
+/** The input type that a shared handler declares. `undefined` if it declares no input. */
 type NamedInput<Given> = [Given] extends [never] ? undefined : unknown extends Given ? undefined : Given;
 type StateOf<S extends Schema> = [S] extends [never] ? JsonValue : Infer<S>;
 
 /**
- * Declares a handler with schemas. The input of a call is checked before its run exists, the output at its end.
+ * Declares a handler with schemas. The input of a call is checked before its run is created, the output when the
+ * run ends.
  *
  * @example
  * ```ts
@@ -155,8 +159,8 @@ export function handler(schemas: HandlerSchemas<Schema, Schema>, code: unknown):
 }
 
 /**
- * Declares a handler that only reads. It waits for no other call of its key and delays none, and sees the state that was
- * committed last when it started.
+ * Declares a handler that only reads. It neither waits for other calls of its key nor delays them. It sees the
+ * state that was last committed when it started.
  */
 export function shared<State, Given, Output>(
   code: HandlerCode<SharedObjectContext<State>, Given, Output & Serializable<Output>>,
@@ -200,7 +204,7 @@ interface ReadHandler {
   readonly code: HandlerCode<unknown, unknown, unknown>;
 }
 
-/** L19: an object with state by key. `object()` creates one. */
+/** An object with a state for each key (L19). Create it with `object()`. */
 export class DurableObject<
   State = JsonValue,
   Handlers = Readonly<Record<string, HandlerTypes>>,
@@ -281,7 +285,10 @@ export class DurableObject<
   }
 }
 
-/** The state of a key, or the error of one that does not match the schema, which a handler may still replace. */
+/**
+ * The state of a key, or the error if the stored state does not match the schema. A handler may still replace such
+ * a state.
+ */
 type StateNow<State> = { readonly value: State } | { readonly error: unknown };
 
 async function stateNow<State>(
@@ -340,7 +347,7 @@ class ObjectScope<State> extends WorkflowScope<unknown> implements ObjectContext
 class StateReader<State> {
   readonly #name: string;
   readonly #reader: SchemaReader<State> | undefined;
-  /** The state of a key that has none. `undefined` if the schema has to say it. */
+  /** The state of a key without a stored state. `undefined` if the schema provides it. */
   readonly #initial: JsonValue | undefined;
 
   constructor(name: string, schema: Schema | undefined) {
@@ -363,13 +370,13 @@ class StateReader<State> {
       );
   }
 
-  /** Applies the schema. Some schemas are loaded by the first call. */
+  /** Applies the schema to a stored state. Some schemas are loaded by the first call. */
   async read(stored: JsonValue | undefined): Promise<State> {
     const found = this.#inspect(stored);
     return this.#accepted(found instanceof Promise ? await found : found);
   }
 
-  /** Like `read`, after a first call of `read`. */
+  /** Like `read`, but synchronous. Only allowed after a first call of `read`. */
   readNow(stored: JsonValue | undefined): State {
     const found = this.#inspect(stored);
     if (!(found instanceof Promise)) return this.#accepted(found);
@@ -402,7 +409,7 @@ class StateReader<State> {
 
 type Inspected<State> = Awaited<ReturnType<SchemaReader<State>["inspect"]>>;
 
-/** The options of the workflow that executes the calls. */
+/** Returns the options of the workflow that executes the calls. */
 function workflowOptions(name: string, options: ObjectOptions<Schema>): WorkflowOptions<Schema, Schema> {
   objectTable.read(`object ${name}`, options);
   const { state: _state, ...more } = options;
@@ -442,8 +449,8 @@ function readHandlers(name: string, handlers: unknown): ReadonlyMap<string, Read
 }
 
 /**
- * Declares an object: state by key in the store, with one writer per key (a virtual object). The calls of a key run one at a
- * time, in the order in which they arrive; calls of other keys run beside them.
+ * Declares an object: state by key in the store, with one writer per key (a virtual object). The calls of a key run
+ * one at a time, in the order in which they arrive; calls of other keys run in parallel.
  *
  * @example
  * ```ts

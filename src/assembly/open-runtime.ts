@@ -4,10 +4,10 @@ import { schemaProblems } from "./answer-shape.ts";
 import { unsupportedNode } from "./node-version.ts";
 import type { ClientOptions, RuntimeOptions } from "../runtime/index.ts";
 
-/** Shared by all runtimes: the catalog never changes and is read once. */
+/** The price catalog. All runtimes share it, because it never changes and is read only once. */
 const prices = priceCatalog();
 
-/** Loads croner when the first cron expression or local time is read. */
+/** Loads the package croner when a cron expression or local time is first read. */
 async function cron(): Promise<CronReader> {
   const { cronReader } = await import("../capabilities/schedules/cron-reader.ts");
   return cronReader;
@@ -22,9 +22,9 @@ async function removeHome(name: string): Promise<void> {
 /**
  * Opens a runtime on a store, and resumes the runs in the store that no other worker executes.
  *
- * The import is dynamic so that a program which only defines agents and tools does not load the worker: Node compiles
- * and evaluates the modules on the first call. Gain, in `npm run bench -- tools`, row "import of reeve, fresh process":
- * 29 %.
+ * The import is dynamic so that a program that only defines agents and tools does not load the worker. Node
+ * compiles and evaluates these modules at the first call. Time saved, according to `npm run bench -- tools`, row
+ * "import of reeve, fresh process": 29 %.
  */
 export async function openRuntime(options: RuntimeOptions = {}): Promise<Runtime> {
   const problem = unsupportedNode(process.versions.node);
@@ -42,8 +42,8 @@ export async function openRuntime(options: RuntimeOptions = {}): Promise<Runtime
 }
 
 /**
- * Opens a client on the store of workers: it starts, signals, reads and cancels runs, and executes none. It registers no worker
- * and hosts nothing, so a web server or a script needs no code of the workflows.
+ * Opens a client on the store of workers. The client starts, signals, reads and cancels runs, but executes none. It
+ * registers no worker and hosts no agents, so a web server or a script does not need the code of the workflows.
  *
  * @example
  * ```ts
@@ -66,10 +66,11 @@ export async function openClient(options: ClientOptions): Promise<Client> {
 let openedDefault: Promise<Runtime> | undefined;
 
 /**
- * Returns the runtime of agents that are invoked without one. It is opened on first use, stores everything in memory
- * and lasts until the process ends. It does not keep the process alive, and therefore never drops a waiting run from
- * memory: the poll that would find the run again does not keep the process alive either. So that a server does not run
- * out of memory, an ended run is deleted after a minute, and an unnamed session an hour after its last message.
+ * Returns the runtime for agents that are invoked without one. It is opened on first use, stores everything in
+ * memory, and exists until the process ends. It does not keep the process alive. Therefore it never removes a
+ * waiting run from memory, because the poll that would find the run again does not keep the process alive either.
+ * To limit memory in a server, an ended run is deleted after a minute, and an unnamed session an hour after its
+ * last message.
  */
 export function defaultRuntime(): Promise<Runtime> {
   return (openedDefault ??= openRuntime({

@@ -3,8 +3,9 @@ import { dirname, join } from "node:path";
 import { fileURLToPath } from "node:url";
 
 /**
- * The folder of this package: the nearest one above this module that has a manifest. The depth of the module differs
- * between the source and the published package, whose modules are bundled.
+ * The folder of this package: the nearest folder above this module that contains a manifest (package.json). It is
+ * searched because the depth of the module differs between the source and the published package, whose modules are
+ * bundled.
  */
 export const packageRoot = rootAbove(dirname(fileURLToPath(import.meta.url)));
 
@@ -14,7 +15,7 @@ function rootAbove(folder: string): string {
     : rootAbove(dirname(folder));
 }
 
-/** The version in the manifest of this package. */
+/** Returns the version in the manifest of this package. */
 export function packageVersion(): string {
   const manifest = readFileSync(join(packageRoot, "package.json"), "utf8");
   return (JSON.parse(manifest) as { readonly version: string }).version;

@@ -6,7 +6,7 @@ class Call {
   readonly #about: unknown;
   #state: "open" | "fulfilled" | "rejected" = "open";
   #error: unknown;
-  /** Whether the code has awaited the promise of the call, or called one of its methods. */
+  /** Whether the code has awaited the promise of the call, or has called one of its methods. */
   isRead = false;
 
   /** `about` is the first argument of the method, such as the name of a step. */
@@ -24,12 +24,12 @@ class Call {
     this.#error = error;
   };
 
-  /** Whether the call has ended, and its error, if it has one, was read. */
+  /** Whether the call has ended, and the code has read its error, if there is one. */
   get isOver(): boolean {
     return this.#state === "fulfilled" || (this.#state === "rejected" && this.isRead);
   }
 
-  /** The fault of code that ends although this call is not over. `end` names the place. */
+  /** Returns the fault for code that ends although this call is not over. `end` names the place. */
   problemAt(end: string): Fault {
     const name = `ctx.${this.#method}(${typeof this.#about === "string" ? JSON.stringify(this.#about) : ""})`;
     if (this.#state === "open")
@@ -49,8 +49,8 @@ class Call {
 const callKey = Symbol("call");
 
 /**
- * The prototype of the promises of calls. `await` and all methods of a promise ask it for its constructor, so that a call
- * learns that it is read, and costs no further turn.
+ * The prototype for the promises of calls. `await` and all methods of a promise read its constructor, so the call
+ * notices that it is read, without an additional microtask.
  */
 const followed = Object.create(Promise.prototype, {
   constructor: {
@@ -62,12 +62,12 @@ const followed = Object.create(Promise.prototype, {
 }) as object;
 
 /**
- * J2: the calls of one scope of a workflow. Code that ends while a call is in flight, or after one has failed that nothing
- * awaits, may end in another way on a replay.
+ * The calls of one scope of a workflow (rule J2). If code ends while a call is in progress, or after a call has
+ * failed that it does not await, it may end differently in a replay.
  */
 export class ScopeCalls {
   #last: Call | undefined;
-  /** Calls that were not over when the next one began. Created with the first. */
+  /** Calls that were not over when the next one began. Created only when there is such a call. */
   #earlier: Call[] | undefined;
 
   /** Follows a call to its end and returns its promise. `about` is the first argument of the method. */
@@ -82,7 +82,10 @@ export class ScopeCalls {
     return work;
   }
 
-  /** Throws `journal_ambiguous` unless the code has awaited its calls. `end` names the place, such as `the end of the function`. */
+  /**
+   * Throws `journal_ambiguous` if the code has not awaited its calls. `end` names the place, such as `the end of
+   * the function`.
+   */
   requireAwaited(end: string): void {
     const open = this.#earlier?.find(({ isOver }) => !isOver) ?? this.#last;
     if (open?.isOver === false) throw open.problemAt(end);

@@ -28,34 +28,35 @@ import type {
   ScriptedReply,
 } from "../testing/index.ts";
 
-/** What the code of a simulated process uses of the world. */
+/** The functions with which the code of a simulated process accesses its environment. */
 export interface SimulationSite<World> {
-  /** Name of the process: that of the worker and the number of its life, such as `w1-3`. */
+  /** Name of the process, made from the name of the worker and the number of its life, such as `w1-3`. */
   readonly name: string;
-  /** The state of the services outside, which survives every process. */
+  /** The state of the external services. It survives the end of every process. */
   readonly world: World;
   readonly clock: Clock;
   readonly random: Random;
-  /** The version of the code: 1, and 2 after a worker was replaced by one with another version. */
+  /** The version of the code: 1, or 2 after a worker was replaced by a worker with another version. */
   readonly version: number;
   /**
-   * Calls a service outside. `effect` is what the service does, in one step, and its value is the answer. The call takes virtual time. Faults
-   * lose the call before its effect, or the answer after it.
+   * Calls an external service. `effect` is the action of the service, which happens in one step, and its return
+   * value is the answer. The call takes virtual time. A fault may lose the call before its effect, or the answer
+   * after its effect.
    */
   readonly call: <Answer>(
     name: string,
     effect: () => Answer,
     options?: OutsideCallOptions,
   ) => Promise<Answer>;
-  /** A model that the world plays. Each call is a call of the outside. */
+  /** Creates a model whose answers the simulation provides. Each model call is an external call. */
   readonly model: (reply: (request: ModelRequest) => string | ScriptedReply, name?: string) => Model;
   /** Resolves after this virtual time. */
   readonly sleep: (ms: number) => Promise<void>;
 }
 
-/** What `load` receives: a client of the fleet, in a process that does not die. */
+/** The functions that `load` receives: a client of the fleet, in a process that never crashes. */
 export interface SimulationClient<World> extends SimulationSite<World> {
-  /** Starts, signals and reads runs. It executes none. */
+  /** A runtime that starts, signals and reads runs, but executes none. */
   readonly runtime: Runtime;
   /** The store of the fleet, as this client reaches it. */
   readonly store: Store;
@@ -72,14 +73,14 @@ export interface SimulatedRun {
 /** What a simulation has left. */
 export interface SimulationEnd<World> {
   readonly world: World;
-  /** Every call of the outside that took effect, in order. */
+  /** Every external call that took effect, in order. */
   readonly calls: readonly OutsideCall[];
   readonly runs: readonly SimulatedRun[];
   /** Number of deaths of workers. */
   readonly deaths: number;
 }
 
-/** A commit at the moment at which the store has taken it. */
+/** A commit at the moment when the store has accepted it. */
 export interface SeenCommit {
   readonly runId: RunId;
   readonly commit: Commit;
@@ -93,20 +94,23 @@ export interface SeenCommit {
 
 type Violations = string | readonly string[] | undefined | void;
 
-/** Options of `simulate`. Durations are milliseconds of virtual time. */
+/** Options of `simulate`. Durations are in milliseconds of virtual time. */
 export interface SimulateOptions<World = undefined> {
-  /** The same seed gives the same simulation, byte for byte. */
+  /** Seed of the random numbers. The same seed produces exactly the same simulation, byte for byte. */
   readonly seed: number;
   /** Number of workers. Default: 2. */
   readonly workers?: number;
-  /** Creates the state of the services outside. Default: `undefined`. */
+  /** Creates the state of the external services. Default: `undefined`. */
   readonly world?: () => World;
   /**
-   * What goes wrong, and how often. `"swarm"`: the seed switches a random subset of all faults on, each with a random rate. `"none"`: nothing.
-   * Default: `"swarm"`.
+   * The kinds of faults and their frequency. `"swarm"`: the seed activates a random subset of all faults, each with
+   * a random rate. `"none"`: no faults. Default: `"swarm"`.
    */
   readonly faults?: "swarm" | "none" | FaultRates;
-  /** Creates what a worker hosts. It is called for each life of a worker, as its process would. */
+  /**
+   * Creates the agents and resolvers that a worker hosts. It is called for each life of a worker, as a real process
+   * would do.
+   */
   readonly agents: (site: SimulationSite<World>) => readonly (HostedAgent | AgentResolver)[];
   /** Starts the work, and acts on it from outside. The simulation ends once it has resolved and every run has ended. */
   readonly load: (client: SimulationClient<World>) => Promise<void>;

@@ -1,12 +1,15 @@
 import type { Event, TaskId } from "../../kernel/index.ts";
 
-/** Whether an event is the result of a model call, a tool call or a step: what a list counts as a step of a run. */
+/**
+ * Whether an event is the result of a model call, a tool call or a step. Lists count these events as steps of a
+ * run.
+ */
 export function isResult({ type, data }: Event): boolean {
   if (type === "message_end") return "usage" in data;
   return type === "tool_execution_end" || type === "step_end" || type === "metered_call";
 }
 
-/** Whether a program reports the event. No journal has a record of it. */
+/** Whether a program reports the event about its own call. No journal contains a record of such a call. */
 export function isOfProgram({ data }: Event): boolean {
   return "source" in data && data.source === "acp";
 }
@@ -15,11 +18,11 @@ export function isOfProgram({ data }: Event): boolean {
 export interface StoredCalls {
   /** Number of recorded calls of each task. */
   readonly recorded: readonly (readonly [TaskId, number])[];
-  /** What each recovery read, by the number of its event. */
+  /** For each recovery, by the sequence number of its event: the number of calls that it read for each task. */
   readonly replayed: readonly (readonly [number, readonly (readonly [TaskId, number])[]])[];
 }
 
-/** How many recorded calls each recovery of a run read from the journals of its tasks. */
+/** Counts how many recorded calls each recovery of a run read from the journals of its tasks. */
 export class RecordedCalls {
   readonly #recorded: Map<TaskId, number>;
   readonly #replayed: Map<number, ReadonlyMap<TaskId, number>>;
@@ -36,12 +39,15 @@ export class RecordedCalls {
     };
   }
 
-  /** Number of calls of a task that the recovery with the event `seq` read. */
+  /** Returns the number of calls of a task that the recovery with the event `seq` read from the journal. */
   replayedAt(seq: number, taskId: TaskId): number {
     return this.#replayed.get(seq)?.get(taskId) ?? 0;
   }
 
-  /** A replay of the task reads this result from its journal, unless the task starts again with an empty one. */
+  /**
+   * Counts a result. A replay of the task reads it from the journal, unless the task starts again with an empty
+   * journal.
+   */
   add(event: Event): void {
     const { type, taskId } = event;
     if (type === "task_continue_as_new") this.#recorded.delete(taskId);
@@ -49,7 +55,7 @@ export class RecordedCalls {
       this.#recorded.set(taskId, (this.#recorded.get(taskId) ?? 0) + 1);
   }
 
-  /** The recovery with the event `seq` reads the journals of the tasks that have not ended. */
+  /** Notes that the recovery with the event `seq` read the journals of the tasks that had not ended. */
   recover(seq: number, hasEnded: (taskId: TaskId) => boolean): void {
     this.#replayed.set(seq, new Map([...this.#recorded].filter(([taskId]) => !hasEnded(taskId))));
   }

@@ -1,6 +1,9 @@
 type Values = Readonly<Record<string, unknown>>;
 
-/** The address of a route: path parameters are encoded, and a list in the query is repeated. */
+/**
+ * Returns the address of a route: path parameters are encoded, and a list in the query becomes several parameters
+ * of the same name.
+ */
 export function addressOf(path: string, params: Values = {}, query: Values = {}): string {
   const filled = path.replaceAll(/\{(\w+)\}/gu, (_brace, name: string) =>
     encodeURIComponent(String(params[name])),

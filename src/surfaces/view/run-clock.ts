@@ -2,12 +2,15 @@ import type { ForkStart, ForkView, RunFactsView } from "./run-view.ts";
 
 type Times = Pick<RunFactsView, "startedAt" | "forkedFrom">;
 
-/** When the run itself started. A fork starts after the events that it shares with its origin. */
+/**
+ * Returns the time at which the run itself started. A fork starts after the events that it shares with its original
+ * run.
+ */
 export function startOfRun({ startedAt, forkedFrom }: Times): number {
   return forkedFrom?.startedAt ?? startedAt;
 }
 
-/** The starts of forks in the log of a run, the first one first: those of its origins, and its own. */
+/** Returns the starts of forks in the log of a run, in their order: those of its original runs, and its own. */
 export function forksIn(forkedFrom: ForkView | null): readonly ForkStart[] {
   if (forkedFrom === null) return [];
   const { earlier, at, startedAt, lastAt } = forkedFrom;
@@ -15,8 +18,8 @@ export function forksIn(forkedFrom: ForkView | null): readonly ForkStart[] {
 }
 
 /**
- * The time of a moment after the start of the log, in milliseconds. The time between the last event that a fork shares and
- * its own start is left out, because nothing happened in it.
+ * Converts a time to milliseconds after the start of the log. For a fork, the time between the last shared event
+ * and the start of the fork is left out, because nothing happened in it.
  */
 export function runTime({ startedAt, forkedFrom }: Times, at: number): number {
   let time = at - startedAt;

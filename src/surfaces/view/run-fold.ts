@@ -29,9 +29,15 @@ import { limitOf } from "./status-words.ts";
 import { moneyKey } from "./stored-view.ts";
 import type { VersionedMap } from "./versioned-map.ts";
 
-/** A shorter time in which nothing happens is drawn as it is. */
+/**
+ * Minimum duration of a wait that is shortened in the drawing. A shorter time without activity is drawn with its
+ * real length.
+ */
 const shortestWaitMs = 60_000;
-/** Number of waits that are left out of what is drawn over time, so that a run that sleeps for years stays small. */
+/**
+ * Maximum number of waits that are shortened in the drawing, so that the data of a run that sleeps for years stay
+ * small.
+ */
 const mostWaits = 50;
 
 /** What an event left behind. */
@@ -43,8 +49,8 @@ export interface AfterEvent {
 }
 
 /**
- * Builds the view of a run from its events. An event costs O(1), except that a charge also counts for all tasks above the
- * one that pays.
+ * Calculates the view of a run from its events. An event takes O(1), except that a charge is also added to all
+ * tasks above the paying one.
  */
 export class RunFold {
   readonly #tasks: VersionedMap<TaskId, TaskView>;
@@ -52,7 +58,7 @@ export class RunFold {
   readonly #asked: VersionedMap<string, QuestionView>;
   #facts: RunFactsView;
 
-  /** `from` is a view whose events the fold continues. If absent, the fold starts before the first event. */
+  /** `from` is the view from which the calculation continues. If absent, it starts before the first event. */
   constructor(from?: RunView) {
     const { tasks, money, asked, ...facts } = from ?? emptyView;
     this.#tasks = tasks.copy();
@@ -66,13 +72,13 @@ export class RunFold {
     return this.#facts.seq;
   }
 
-  /** What the last event left behind, for what is drawn over time. */
+  /** Data about the last event that the drawings over time need. */
   get after(): AfterEvent {
     const { seats, seq, waits } = this.#facts;
     return { seats, isWaitOver: waits.at(-1)?.seq === seq };
   }
 
-  /** The run as the events so far describe it. Costs O(tasks / 64). */
+  /** Returns the view of the run after the events so far. Takes O(tasks / 64). */
   view(): RunView {
     const { status, live, active } = this.#facts;
     const isWaiting = status === "running" && live > 0 && active === 0;
@@ -85,7 +91,7 @@ export class RunFold {
     };
   }
 
-  /** Adds the next event. Events that the view contains already are ignored. */
+  /** Adds the next event. Events that the view already contains are ignored. */
   add(event: Event): void {
     const { seq, at } = event;
     if (seq <= this.#facts.seq) return;
@@ -101,7 +107,10 @@ export class RunFold {
     });
   }
 
-  /** Notes the wait that an event ends. The time before a crash or before the start of a fork is left out as such. */
+  /**
+   * Notes the wait that an event ends. The time before a crash, or before the start of a fork, is left out for its
+   * own reason and is not a wait.
+   */
   #endWait(event: Event): void {
     const { at: lastAt, live, active, status, endedAt, waits } = this.#facts;
     const { seq, at } = event;
@@ -252,7 +261,10 @@ export class RunFold {
     this.#set({ recoveries: [...this.#facts.recoveries, recovery] });
   }
 
-  /** The events before are copies of the origin's. The fork does not pay for their calls. */
+  /**
+   * Processes the start of a fork. The events before it are copies of the original run's events. The fork does not
+   * pay for their calls.
+   */
   #fork({ seq, at, taskId: root, data }: Event<"run_fork">): void {
     const { origin, inherited, sessionId, model: changed, budget, changedTask = root } = data;
     if (startsCallAgain(data) && this.#tasks.get(changedTask)?.lastCall?.kind === "model")
@@ -300,8 +312,8 @@ export class RunFold {
   }
 
   /**
-   * C1: the cancel of a run or a task reaches its descendants with its reason. A task may also be cancelled by its parent,
-   * without an event.
+   * Returns who cancelled a task. When a run or a task is cancelled, its descendants are cancelled with the same
+   * reason (rule C1). A parent may also cancel a task without an event.
    */
   #cancelOf(taskId: TaskId, failure: Failure | undefined): CancelView {
     const reason = failure?.message ?? "";
@@ -334,7 +346,7 @@ export class RunFold {
     if (usage !== undefined) this.#spend(taskId, agentId, model, usage);
   }
 
-  /** A paid call of a program. A call that was lost has an event of its own. */
+  /** Adds a paid call of a program. A lost call has a different event. */
   #pay({ taskId, agentId, data: { usage, model } }: Event<"metered_call">): void {
     this.#change(taskId, { model: model.modelId });
     if (usage !== null) this.#spend(taskId, agentId, model, usage);
@@ -354,7 +366,7 @@ export class RunFold {
     this.#money.set(key, { ...line, calls: line.calls + 1, usage: addUsage(line.usage, usage) });
   }
 
-  /** B3: the usage of an unreported call replaces its charge. */
+  /** Replaces the estimated charge of an unreported call by its real usage (rule B3). */
   #correct({ taskId, agentId, data: { usage, charged, model } }: Event<"usage_corrected">): void {
     const lost = { calls: 1, ...charged };
     const { costUsd } = usage;
@@ -362,7 +374,10 @@ export class RunFold {
     this.#addMoney(agentId, model, usage);
   }
 
-  /** A recovery makes the calls again that were lost with the last owner. Any other unreported call is no longer in progress. */
+  /**
+   * Processes an unreported call. After a recovery, calls that were lost with the previous owner are repeated, so
+   * they stay in progress. Any other unreported call is no longer in progress.
+   */
   #lose({ seq, taskId, data: { tokens, costUsd } }: Event<"budget_lost">): void {
     const { recoveries } = this.#facts;
     const last = recoveries.at(-1);
@@ -388,7 +403,10 @@ export class RunFold {
     this.#countQuestions(question.taskId, -1);
   }
 
-  /** The questions of an ended task wait for no answer. The task keeps their number, because it asks again if it continues. */
+  /**
+   * Updates the number of open questions. Questions of an ended task are not counted, because they wait for no
+   * answer. The task remembers their number, because it asks them again if it continues.
+   */
   #countQuestions(taskId: TaskId, by: number): void {
     const task = this.#tasks.get(taskId);
     if (task === undefined) return;
@@ -409,7 +427,10 @@ export class RunFold {
     this.#tasks.update(taskId, (task) => ({ ...task, openCalls: Math.max(0, task.openCalls - 1) }));
   }
 
-  /** An attempt of the last model call failed. The call is no longer in progress, unless another attempt follows. */
+  /**
+   * Processes a failed attempt of the last model call. The call is no longer in progress, unless another attempt
+   * follows.
+   */
   #failCall(taskId: TaskId): void {
     const lastCall = this.#tasks.get(taskId)?.lastCall;
     if (lastCall?.kind !== "model" || lastCall.isFailed === true) return;
@@ -417,7 +438,7 @@ export class RunFold {
     this.#change(taskId, { lastCall: { ...lastCall, isFailed: true } });
   }
 
-  /** The next attempt of the last model call, of which the first one may have ended as lost. */
+  /** Processes the next attempt of the last model call. Its first attempt may have ended as lost. */
   #retryCall(taskId: TaskId, model?: string): void {
     const task = this.#tasks.get(taskId);
     if (task === undefined || task.lastCall?.kind !== "model") return;
@@ -440,7 +461,7 @@ export class RunFold {
     this.#set({ recorded: recorded + 1, recordedUsd: addUsd(recordedUsd, costUsd) });
   }
 
-  /** A task that starts again with an empty journal has nothing to replay. */
+  /** Resets the number of recorded calls of a task that starts again with an empty journal. */
   #forgetRecorded(taskId: TaskId): void {
     const task = this.#tasks.get(taskId);
     if (task === undefined) return;
@@ -448,7 +469,10 @@ export class RunFold {
     this.#change(taskId, { recorded: 0, recordedUsd: 0 });
   }
 
-  /** The journal of an ended task is not replayed, unless the task continues. */
+  /**
+   * Updates the number of recorded calls of the run. Calls of an ended task are not counted, because its journal is
+   * not replayed unless the task continues.
+   */
   #countRecorded(task: TaskView, sign: 1 | -1): void {
     const { recorded, recordedUsd } = this.#facts;
     this.#set({
@@ -457,7 +481,7 @@ export class RunFold {
     });
   }
 
-  /** B6: adds a charge to a task and to all tasks above it. It replaces `before`, if that is given. */
+  /** Adds a charge to a task and to all tasks above it (rule B6). If `before` is given, the charge replaces it. */
   #charge(payer: TaskId, spend: Spend, before: Spend = noSpend): void {
     const changed = (sum: Spend): Spend => sumOf(before === noSpend ? sum : without(sum, before), spend);
     this.#tasks.update(payer, (task) => ({ ...task, own: changed(task.own) }));
@@ -476,7 +500,10 @@ export class RunFold {
     this.#set({ seats: this.#facts.seats + (hasSeat ? 1 : -1) });
   }
 
-  /** Adds the task of an event, if this is its first event. A task that works after its end was resumed or topped up. */
+  /**
+   * Adds the task of an event if this is its first event. A task that works after its end was resumed or topped up;
+   * its status is updated.
+   */
   #require(event: Event): void {
     const { taskId, agentId, parentId, at } = event;
     if (this.#add(taskId, agentId, parentId, at) || !continuesTask(event)) return;
@@ -520,12 +547,12 @@ export class RunFold {
   }
 }
 
-/** Whether the last owner of the run died. It released the run otherwise. */
+/** Whether the previous owner of the run crashed. If not, it released the run. */
 function isCrash({ data: { recoveries } }: Event<"run_recover">): boolean {
   return recoveries !== undefined;
 }
 
-/** Whether a task works now: it has not ended, holds a seat and does not wait. */
+/** Whether a task is active: it has not ended, holds a seat and does not wait. */
 function isActive({ status }: TaskView): boolean {
   return status === "running" || status === "pausing";
 }

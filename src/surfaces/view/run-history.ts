@@ -2,31 +2,41 @@ import { Fault, type Event } from "../../kernel/index.ts";
 import { RunFold, type AfterEvent } from "./run-fold.ts";
 import type { RunView } from "./run-view.ts";
 
-/** Number of events between two kept views. Returning to a position folds fewer events than this. */
+/**
+ * Number of events between two stored views. To return to an earlier position, fewer events than this are
+ * processed.
+ */
 const eventsPerView = 1_000;
 
 /** Reads the events of the run with `fromSeq <= seq <= toSeq`, in order. */
 export type ReadEvents = (fromSeq: number, toSeq: number) => AsyncIterable<Event>;
 
 export interface RunHistoryOptions {
-  /** The view from which the history continues. If absent, it starts before the first event. */
+  /** The view from which the history continues. If absent, the history starts before the first event. */
   readonly from?: RunView;
-  /** Reads the view after the event `seq`, if the history does not keep it. If absent, the history keeps all views. */
+  /**
+   * Reads the view after the event `seq`, if the history no longer contains it. If absent, the history keeps all
+   * views.
+   */
   readonly readView?: (seq: number) => Promise<RunView>;
 }
 
-/** Number of views that a history keeps if it can read others. */
+/** Maximum number of views that a history keeps if `readView` can read others. */
 const mostViews = 16;
 
 /**
- * The view of a run at its newest event and at any earlier one. It keeps no events: a return to an earlier position starts
- * from the nearest view before it, one of which exists after every 1,000 events, and reads fewer than 1,000 events.
+ * The view of a run at its newest event and at any earlier event. The history keeps no events. To return to an
+ * earlier position, it starts from the nearest earlier view, one of which is stored after every 1,000 events, and
+ * reads fewer than 1,000 events.
  */
 export class RunHistory {
   readonly #read: ReadEvents;
   readonly #readView: RunHistoryOptions["readView"];
   readonly #fold: RunFold;
-  /** The views after 1,000, 2,000, ... events, by their number: 1, 2, ... The one that was added first is dropped first. */
+  /**
+   * The views after 1,000, 2,000, … events, by their number: 1, 2, … When there are too many, the view that was
+   * added first is removed.
+   */
   readonly #kept = new Map<number, RunView>();
 
   constructor(read: ReadEvents, { from, readView }: RunHistoryOptions = {}) {
@@ -50,7 +60,10 @@ export class RunHistory {
     return this.#kept.size;
   }
 
-  /** Adds the next event of the log. Ignores an event that was added before; throws `invalid_argument` for a gap. */
+  /**
+   * Adds the next event of the log. Ignores an event that was already added. Throws `invalid_argument` if an event
+   * before it is missing.
+   */
   add(event: Event): void {
     if (event.seq <= this.seq) return;
     if (event.seq !== this.seq + 1)
@@ -68,7 +81,7 @@ export class RunHistory {
     return this.#fold.view();
   }
 
-  /** The run as it was after the event `seq`. Later events change nothing in the returned view. */
+  /** Returns the state of the run after the event `seq`. Later events do not change the returned view. */
   async at(seq: number): Promise<RunView> {
     if (!Number.isSafeInteger(seq) || seq < 0)
       throw new Fault("invalid_argument", `invalid event number ${seq}: expected an integer from 0`);

@@ -3,20 +3,22 @@ import type { AfterEvent } from "./run-fold.ts";
 import { RunTrace, type StoredTrace } from "./run-trace.ts";
 import { StepLog, type StoredSteps } from "./step-log.ts";
 
-/** A past as JSON, from which another one continues. */
+/** The data of a `RunPast` as JSON, from which another `RunPast` can continue. */
 export interface StoredPast {
   readonly trace: StoredTrace;
   readonly steps: StoredSteps;
 }
 
 export interface RunPastOptions {
-  /** The past that this one continues. If absent, it starts before the first event. */
+  /** The data from which this object continues. If absent, it starts before the first event. */
   readonly from?: StoredPast;
-  /** Number of ended steps that are kept, as in `StepLogOptions`. Default: all. */
+  /** Maximum number of ended steps that are kept, as in `StepLogOptions`. Default: all. */
   readonly mostSteps?: number;
 }
 
-/** What only all events of a run from the first one on can tell: its steps, and what is drawn over time. */
+/**
+ * Data of a run that can be calculated only from all of its events: its steps, and the data for drawings over time.
+ */
 export class RunPast {
   readonly trace: RunTrace;
   readonly steps: StepLog;
@@ -30,14 +32,20 @@ export class RunPast {
     });
   }
 
-  /** Adds the next event, with what it left behind. Ignores an event that was added before. */
+  /**
+   * Adds the next event, with the data that `RunFold.after` returns for it. Ignores an event that was already
+   * added.
+   */
   add(event: Event, after: AfterEvent): void {
     if (event.seq <= this.steps.seq) return;
     this.trace.add(event, after);
     this.steps.add(event);
   }
 
-  /** The past with so many of the steps that ended last. The trace in it changes with the next event. */
+  /**
+   * Returns the data with at most `mostSteps` ended steps, those that ended last. The trace in the data changes
+   * with the next event.
+   */
   stored(mostSteps: number): StoredPast {
     return { trace: this.trace.stored, steps: this.steps.stored(mostSteps) };
   }

@@ -8,31 +8,31 @@ const mostPoints = 2_000;
 
 interface Bucket {
   events: number;
-  /** Number of the last event in the bucket, or of the last one before it. */
+  /** Sequence number of the last event in the bucket, or else of the last event before it. */
   lastSeq: number;
-  /** Price of the calls that started in the bucket. */
+  /** Estimated price of the calls that started in the bucket. */
   heldUsd: number;
-  /** Price of the calls that ended in the bucket, and the time of the last of these ends. */
+  /** Estimated price of the calls that ended in the bucket, and the time of the last of these ends. */
   releasedUsd: number;
   releasedMs: number;
 }
 
 const emptyBucket: Omit<Bucket, "lastSeq"> = { events: 0, heldUsd: 0, releasedUsd: 0, releasedMs: 0 };
 
-/** What was held from `activeMs` after the start, without the time of crashes, until the next of these. */
+/** The amount reserved from `activeMs` after the start (not counting the time of crashes) until the next span. */
 export interface HeldSpan {
   readonly activeMs: number;
   readonly heldUsd: number;
 }
 
-/** A value that holds from a time until the next point. */
+/** A value that is valid from a time until the next point. */
 export interface TracePoint {
   readonly at: number;
   readonly seq: number;
   readonly value: number;
 }
 
-/** What a caller added to the budget of a task. The value is the money. */
+/** A top-up of a task's budget by a caller. The value is the amount. */
 export interface TopUpPoint extends TracePoint {
   readonly add: Partial<TopUp>;
   readonly by: string;
@@ -40,13 +40,13 @@ export interface TopUpPoint extends TracePoint {
 
 /** What a trace consists of, as JSON. */
 export interface StoredTrace {
-  /** Time of the first event. `null` before it. */
+  /** Time of the first event. `null` before the first event. */
   startAt: number | null;
   lastAt: number;
   spentUsd: number;
   bucketMs: number;
   buckets: Bucket[];
-  /** Changes of what is held after the last span. */
+  /** Changes of the reserved amount after the last span. */
   later: { readonly at: number; readonly moreUsd: number }[];
   /** Times that are left out. */
   readonly stops: { readonly toAt: number; readonly downMs: number }[];
@@ -57,13 +57,13 @@ export interface StoredTrace {
 }
 
 /**
- * What the dock and the timeline draw over time. The time of crashes and waits is left out, and that before the start of a
- * fork. An event costs O(1) on average, and the size is bounded.
+ * Data for drawings over time in the dock and in the timeline. The time of crashes and waits is left out, and so is
+ * the time before the start of a fork. An event takes O(1) on average, and the size of the data is limited.
  */
 export class RunTrace {
   readonly #state: StoredTrace;
 
-  /** The trace changes `from`, which it continues. If absent, it starts before the first event. */
+  /** The trace continues `from` and changes this object. If absent, it starts before the first event. */
   constructor(from?: StoredTrace) {
     this.#state = from ?? {
       startAt: null,
@@ -80,7 +80,7 @@ export class RunTrace {
     };
   }
 
-  /** What the trace consists of now. It changes with the next event. */
+  /** The data of the trace. They change with the next event. */
   get stored(): StoredTrace {
     return this.#state;
   }
@@ -113,22 +113,22 @@ export class RunTrace {
     return this.#state.seats;
   }
 
-  /** The moments at which a task gave its seat to another. */
+  /** The times at which a task yielded its seat to another task. */
   get handovers(): readonly TracePoint[] {
     return this.#state.handovers;
   }
 
-  /** What was added to the budget of a task, and when. */
+  /** Returns the top-ups of a task's budget, with their times. */
   topUpsOf(taskId: TaskId): readonly TopUpPoint[] {
     return this.#state.topUps[taskId] ?? [];
   }
 
-  /** Numbers of events in equal spans of time, from the start to the last event. */
+  /** Numbers of events in time spans of equal length, from the start to the last event. */
   get density(): readonly number[] {
     return this.#state.buckets.map(({ events }) => events);
   }
 
-  /** Number of the last event of each span, or of the last one before it. */
+  /** For each time span, the sequence number of its last event, or else of the last event before it. */
   get lastSeqs(): readonly number[] {
     return this.#state.buckets.map(({ lastSeq }) => lastSeq);
   }
@@ -138,13 +138,13 @@ export class RunTrace {
     return this.#state.bucketMs;
   }
 
-  /** Time from the start to a time, without the time of crashes. */
+  /** Converts a time to milliseconds since the start, without the time of crashes. */
   activeMs(at: number): number {
     const down = this.#state.stops.reduce((sum, { toAt, downMs }) => sum + (toAt <= at ? downMs : 0), 0);
     return Math.max(0, at - (this.#state.startAt ?? at) - down);
   }
 
-  /** Adds a step that has ended. While a model call is in flight, its price is held. */
+  /** Adds a step that has ended. While a model call is in progress, its price is reserved. */
   addEnded({ kind, startAt, endAt, costUsd }: StepView): void {
     if (kind !== "model" || endAt === null || costUsd === null || costUsd === 0) return;
     this.#hold(startAt, costUsd);
@@ -152,8 +152,9 @@ export class RunTrace {
   }
 
   /**
-   * What was held over time. It rises with the span of time in which a call started, and falls when the last call of a span
-   * has ended. Calls that are in flight now share what is held now.
+   * Returns the reserved amount over time. It increases in the time span in which a call started, and decreases
+   * when the last call of a span has ended. The amount that is reserved now is divided among the calls that are in
+   * progress now.
    */
   held(open: readonly StepView[], heldNowUsd: number): readonly HeldSpan[] {
     const more = this.#state.buckets.map(({ heldUsd }) => heldUsd);
@@ -174,7 +175,7 @@ export class RunTrace {
     return spans;
   }
 
-  /** Number of the last event at or before a time, as exactly as the spans are. */
+  /** Returns the sequence number of the last event at or before a time, with the accuracy of the time spans. */
   seqAt(at: number): number {
     const index = Math.floor(this.activeMs(at) / this.#state.bucketMs);
     return this.#state.buckets[Math.max(0, Math.min(this.#state.buckets.length - 1, index))]?.lastSeq ?? 0;
@@ -242,7 +243,7 @@ function costOf(event: Event): number {
   return event.type === "budget_lost" ? (event.data.costUsd ?? 0) : 0;
 }
 
-/** Adds a point. A list that is too long loses every second one. */
+/** Adds a point. If the list becomes too long, every second point is removed. */
 function added<Point extends TracePoint>(points: Point[], point: Point): Point[] {
   points.push(point);
   return points.length > mostPoints

@@ -21,7 +21,7 @@ type TaskViewStatus = "pending" | "running" | "waiting" | "pausing" | RunStatus;
 /** Why a run or a task was cancelled. */
 export interface CancelView {
   readonly reason: string;
-  /** Who cancelled the run. `null` if a task above cancelled the task. */
+  /** The caller who cancelled the run or the task. `null` if a task above cancelled this task. */
   readonly by: string | null;
 }
 
@@ -29,7 +29,7 @@ export interface CancelView {
 export interface TaskView {
   readonly taskId: TaskId;
   readonly agentId: string;
-  /** The task that spawned this one. `null` for the root. */
+  /** The task that started this one. `null` for the root. */
   readonly parentId: TaskId | null;
   /** Number of tasks above this one. */
   readonly depth: number;
@@ -37,23 +37,29 @@ export interface TaskView {
   readonly children: number;
   readonly priority: Priority;
   readonly status: TaskViewStatus;
-  /** Budget of the task with all top-ups. `null` until the task starts. */
+  /** Budget of the task including all top-ups. `null` until the task starts. */
   readonly budget: ExecutionBudget | null;
   /** What the task itself spent. */
   readonly own: Spend;
-  /** What the task and all its descendants spent. */
+  /** Costs and tokens of the task and all of its descendants. */
   readonly total: Spend;
   /** H1: whether the task holds a seat. */
   readonly hasSeat: boolean;
-  /** H2: the task that took this task's seat, until this task gets a seat again. `null` if no task did. */
+  /**
+   * The task that took this task's seat, until this task gets a seat again (rule H2). `null` if its seat was not
+   * taken.
+   */
   readonly yieldsTo: TaskId | null;
-  /** Names that the task waits for. Empty if it does not wait. */
+  /** Names of the signals or tasks for which the task waits. Empty if it does not wait. */
   readonly waitsFor: readonly string[];
-  /** Number of questions to a person without an answer. */
+  /** Number of unanswered questions to a person. */
   readonly questions: number;
   /** Number of model and tool calls in progress. */
   readonly openCalls: number;
-  /** The model or tool call that started last. `null` before the first. `isFailed`: its last attempt failed. */
+  /**
+   * The model or tool call that started last. `null` before the first call. `isFailed` is `true` if its last
+   * attempt failed.
+   */
   readonly lastCall: {
     readonly kind: "model" | "tool";
     readonly name: string;
@@ -61,13 +67,16 @@ export interface TaskView {
   } | null;
   /** Name of the model that the task called last. `null` before its first model call. */
   readonly model: string | null;
-  /** The beginning of the output. `null` if the task has not completed, or without one. */
+  /** The beginning of the output. `null` if the task has not completed or has no output. */
   readonly result: string | null;
-  /** Why the task was cancelled. `null` if it did not end so. */
+  /** Who cancelled the task and why. `null` if it was not cancelled. */
   readonly cancelled: CancelView | null;
-  /** The limit that stopped the task: `costUsd`, `turns`, `tokens`, `seats`, `deadlineMs`, or `cap` for a spending cap. `null` if none did. */
+  /**
+   * The limit that stopped the task: `costUsd`, `turns`, `tokens`, `seats`, `deadlineMs`, or `cap` for a spending
+   * cap. `null` if it was not stopped by a limit.
+   */
   readonly stoppedAt: string | null;
-  /** Number of recorded model and tool calls that a replay of the task reads from its journal. */
+  /** Number of recorded model and tool calls that a replay of the task would read from its journal. */
   readonly recorded: number;
   /** Cost of those model calls. */
   readonly recordedUsd: number;
@@ -75,7 +84,7 @@ export interface TaskView {
   readonly endedAt: number | null;
 }
 
-/** The model calls of one agent with one model. */
+/** The costs of one agent's calls of one model. */
 export interface MoneyLine {
   readonly agentId: string;
   readonly model: string;
@@ -93,29 +102,32 @@ export interface QuestionView {
   readonly decidedAt: number | null;
 }
 
-/** A moment at which another worker took over the run. */
+/** A time at which another worker took over the run. */
 export interface RecoveryView {
   readonly seq: number;
   readonly at: number;
   /** Time of the last event before. */
   readonly lastAt: number;
   readonly epoch: number;
-  /** Names of the worker that took over, and of the one that died. `null` if the log does not name it. */
+  /** Name of the worker that took over the run. `null` if the log does not name it. */
   readonly owner: string | null;
   readonly lostOwner: string | null;
-  /** Whether the last owner died. It released the run otherwise. */
+  /** Whether the previous owner crashed. If not, it released the run. */
   readonly isCrash: boolean;
-  /** Number of recorded calls that the new owner read from the journal instead of making them again. */
+  /** Number of recorded calls that the new owner read from the journal, so that they were not repeated. */
   readonly replayed: number;
-  /** Cost of those calls, which was not paid again. */
+  /** Cost of the calls that were read from the journal, so that it was not paid again. */
   readonly savedUsd: number;
-  /** Number of model calls that the last owner left in flight. They are charged, and the new owner makes them again. */
+  /**
+   * Number of model calls that were in progress when the previous owner crashed. They are charged, and the new
+   * owner repeats them.
+   */
   readonly lost: number;
 }
 
-/** A time in which no agent of the run worked: all waited, or the run was paused or had ended. */
+/** A time in which no agent of the run was active: all agents waited, or the run was paused or had ended. */
 interface WaitView {
-  /** The event that ended the wait, and its time. */
+  /** Sequence number and time of the event that ended the wait. */
   readonly seq: number;
   readonly at: number;
   /** Time of the last event before. */
@@ -130,15 +142,15 @@ export interface ForkStart {
   readonly lastAt: number;
 }
 
-/** The origin of a fork, and the last event that both share. */
+/** The original run of a fork, and the last event that both share. */
 export interface ForkView {
   readonly runId: RunId;
   readonly at: number;
   readonly inherited: Usage;
-  /** Time of the last event that both share, and of the start of the fork. */
+  /** Time of the last shared event, and time of the start of the fork. */
   readonly lastAt: number;
   readonly startedAt: number;
-  /** The starts of the forks that the shared events contain, the first one first. Empty unless the origin is a fork. */
+  /** If the original run is itself a fork: the starts of the earlier forks, in their order. Otherwise empty. */
   readonly earlier: readonly ForkStart[];
 }
 
@@ -151,11 +163,11 @@ export interface RunFactsView {
   readonly status: "pending" | "running" | "waiting" | RunStatus;
   readonly output: JsonValue;
   readonly failure: Failure | null;
-  /** Who cancelled the run, also while its tasks still end. `null` if no caller did. */
+  /** Who cancelled the run and why. Already set while its tasks still end. `null` if no caller cancelled it. */
   readonly cancelled: CancelView | null;
   readonly startedAt: number;
   readonly endedAt: number | null;
-  /** Number of the last event that this view contains, and its time. */
+  /** Sequence number and time of the last event that this view contains. */
   readonly seq: number;
   readonly at: number;
   /** H1: seats taken, and their maximum. */
@@ -163,32 +175,33 @@ export interface RunFactsView {
   readonly maxSeats: number | null;
   /** Number of tasks that have not ended. */
   readonly live: number;
-  /** Number of tasks that neither wait nor have ended. */
+  /** Number of tasks that are active: they neither wait nor have ended. */
   readonly active: number;
-  /** Number of recorded calls of those tasks, and the cost of their model calls. */
+  /** Number of recorded calls of the tasks that have not ended, and the cost of their model calls. */
   readonly recorded: number;
   readonly recordedUsd: number;
-  /** Number of questions to a person without an answer. */
+  /** Number of unanswered questions to a person. */
   readonly questions: number;
   /** Number of model calls, tool calls and steps that have a result. */
   readonly results: number;
-  /** Number of messages that agents and people sent to each other. */
+  /** Number of messages that agents and people sent to one another. */
   readonly messages: number;
   readonly recoveries: readonly RecoveryView[];
-  /** The first waits of at least a minute, at most 50 of them. */
+  /** The first waits of at least one minute. There are at most 50 of them. */
   readonly waits: readonly WaitView[];
-  /** L7: why the run is paused as a crash loop. `null` if it is not. */
+  /** Why the run is paused as a crash loop (rule L7). `null` if it is not. */
   readonly crashLoop: CrashLoop | null;
-  /** Whether the run has begun to undo its work, so that it cannot be resumed. */
+  /** Whether the run has begun to undo its work. It can then no longer be resumed. */
   readonly isUndone: boolean;
   /**
-   * The run that this run was forked from, and the last event that both share. The latter may be before the event at which the
-   * run was forked, because events of one commit are shared together. `null` if it is not a fork.
+   * The original run of a fork, and the last event that both share. This event may be earlier than the event at
+   * which the run was forked, because the events of one commit can only be shared together. `null` if this run is
+   * not a fork.
    */
   readonly forkedFrom: ForkView | null;
 }
 
-/** A run as its events up to one position describe it. */
+/** The state of a run, calculated from its events up to one position. */
 export interface RunView extends RunFactsView {
   readonly tasks: MapVersion<TaskId, TaskView>;
   readonly money: MapVersion<string, MoneyLine>;

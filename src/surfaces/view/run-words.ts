@@ -14,7 +14,7 @@ type FilterName =
   | "below"
   | "score";
 
-/** A filter of runs: what it is about, and its value as it was written. */
+/** A filter for runs: its subject, and its value in the text form that was given. */
 export interface WordFilter {
   readonly name: FilterName;
   readonly value: string;
@@ -30,8 +30,9 @@ const aliases: Readonly<Record<string, FilterName>> = {
 };
 
 /**
- * Reads a word as a filter of runs: `user=mara`, `cost>1`, `score.thumbs<0.5`, `started=yesterday`, or a pair of the metadata such as
- * `order=8841`. `null` if it is a word to look for. `problem`: the filter has no such value.
+ * Parses a word as a filter for runs: `user=mara`, `cost>1`, `score.thumbs<0.5`, `started=yesterday`, or a metadata
+ * pair such as `order=8841`. Returns `null` if the word is a plain search word, and `"problem"` if the value is
+ * invalid for the filter.
  */
 export function filterWord(word: string): WordFilter | "problem" | null {
   const [, sign, amount] = /^cost([<>])(\d+(?:\.\d+)?)$/u.exec(word) ?? [];
@@ -53,7 +54,10 @@ export function filterWord(word: string): WordFilter | "problem" | null {
   return { name, value };
 }
 
-/** The filter that a text names: `thumbs<0.5`, `thumbs>0.5`, or `thumbs` for any value. `null` if it names none. */
+/**
+ * Parses a score filter: `thumbs<0.5`, `thumbs>0.5`, or `thumbs` for any value. Returns `null` if the text is not a
+ * score filter.
+ */
 export function scoreRange(text: string | null): ScoreFilter | null {
   const [, name, sign, bound] = /^([^<>]{1,64})(?:([<>])(\d+(?:\.\d+)?))?$/u.exec(text ?? "") ?? [];
   if (name === undefined) return null;
@@ -61,22 +65,21 @@ export function scoreRange(text: string | null): ScoreFilter | null {
   return sign === "<" ? { name, below: Number(bound) } : { name, above: Number(bound) };
 }
 
-/** The scores of a run in one line: `exactMatch 0.33 (nightly), thumbs 1 (ann)`. */
+/** Describes the scores of a run in one line: `exactMatch 0.33 (nightly), thumbs 1 (ann)`. */
 export function scoreWords(scores: readonly RunScore[]): string {
   return scores.map(({ name, value, by }) => `${name} ${Math.round(value * 100) / 100} (${by})`).join(", ");
 }
 
 interface TimeRange {
-  /** Epoch milliseconds, the first that counts. */
+  /** Start of the range in epoch milliseconds, inclusive. */
   readonly from: number;
-  /** Epoch milliseconds, the first that does not count. */
+  /** End of the range in epoch milliseconds, exclusive. */
   readonly to: number;
 }
 
 /**
- * The days that a text names, in the time zone of the process or the browser. A date with `Z` is a UTC day, and
- * `2026-03-01T13Z` an hour of it.
- * `null` if it names none.
+ * Parses a text that names days, in the time zone of the process or browser. A date with `Z` is a UTC day, and
+ * `2026-03-01T13Z` is one hour of it. Returns `null` if the text names no days.
  */
 export function dayRange(text: string | null, now = Date.now()): TimeRange | null {
   if (text === null) return null;
@@ -101,7 +104,7 @@ function rangeFrom(from: number, length: number): TimeRange | null {
   return Number.isNaN(from) ? null : { from, to: from + length };
 }
 
-/** Midnight of the day of a time, or of a day before or after it. */
+/** Returns midnight at the beginning of the day that contains a time, moved by a number of days. */
 function dayAt(time: number, days: number): number {
   const day = new Date(time);
   return new Date(day.getFullYear(), day.getMonth(), day.getDate() + days).getTime();

@@ -8,11 +8,11 @@ export interface Spend {
   readonly tokens: number;
   /** `null` if a price is unknown. */
   readonly costUsd: number | null;
-  /** B3: the part that was charged for calls without reported usage. */
+  /** The part that was charged for calls without reported usage (rule B3). */
   readonly lost: LostSpend;
 }
 
-/** B3: charges for calls without reported usage. */
+/** Charges for calls without reported usage (rule B3). */
 export interface LostSpend {
   readonly calls: number;
   readonly tokens: number;
@@ -27,12 +27,15 @@ export function sumOf(one: Spend, other: Spend): Spend {
   return { ...sumOfLosses(one, other), lost: sumOfLosses(one.lost, other.lost) };
 }
 
-/** Returns what is left of a spend without a charge that is part of it. */
+/** Returns a spend reduced by a charge that is part of it. */
 export function without(spend: Spend, charge: Spend): Spend {
   return { ...lossWithout(spend, charge), lost: lossWithout(spend.lost, charge.lost) };
 }
 
-/** B3: what the unreported calls of a spend likely cost. `null` if that is not known, for example because no other call was made. */
+/**
+ * Returns the likely cost of the unreported calls of a spend (rule B3). `null` if it cannot be estimated, for
+ * example because there was no other call.
+ */
 export function likelyLossUsd({ calls, costUsd, lost }: Spend): number | null {
   if (costUsd === null || lost.costUsd === null) return null;
   const lostNanoUsd = toNanoUsd(lost.costUsd);

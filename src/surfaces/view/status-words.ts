@@ -1,7 +1,7 @@
 import type { Failure, WaitCause } from "../../kernel/index.ts";
 import type { RunFactsView, TaskView } from "./run-view.ts";
 
-/** The statuses of runs and tasks, in the words of the page. */
+/** The page's words for the statuses of runs and tasks. */
 export const statusWords: Readonly<Record<RunFactsView["status"] | TaskView["status"], string>> = {
   pending: "Waits for a worker",
   running: "Running",
@@ -25,20 +25,23 @@ const limitWords: Readonly<Record<string, string>> = {
   cap: "Stopped at a spending cap",
 };
 
-/** The limit that an error names: a dimension of a budget, or `cap` for a spending cap. `null` if it names none. */
+/**
+ * Returns the limit that an error names: a dimension of a budget, or `cap` for a spending cap. `null` if it names
+ * no limit.
+ */
 export function limitOf({ details }: Pick<Failure, "details">): string | null {
   const { dimension, cap } = details ?? {};
   if (cap !== undefined) return "cap";
   return typeof dimension === "string" ? dimension : null;
 }
 
-/** How a run or a task stands or ended, in words that name the limit which stopped it. */
+/** Describes the status of a run or a task. If a limit stopped it, the text names this limit. */
 export function endWordAt(status: keyof typeof statusWords, limit: string | null): string {
   const words = status === "budget_exhausted" && limit !== null ? limitWords[limit] : undefined;
   return words ?? statusWords[status];
 }
 
-/** What a run or a task waits for, in the words of the page. */
+/** The page's words for the causes for which a run or a task waits. */
 export const causeWords: Readonly<Record<WaitCause, string>> = {
   person: "Waits for you",
   signal: "Waits for a signal",
@@ -55,17 +58,17 @@ export const causeWords: Readonly<Record<WaitCause, string>> = {
   host: "Waits for its machine",
 };
 
-/** Whether a task without a seat waits for a person, because it has asked for a top-up. */
+/** Whether a task without a seat waits for a person, because it has requested a top-up. */
 export function isAsking({ status, questions, yieldsTo }: TaskView): boolean {
   return status === "paused" && questions > 0 && yieldsTo === null;
 }
 
-/** Whether a question of a task or a run waits for a person. */
+/** Whether a task or run has a question that waits for a person. */
 export function hasQuestion(status: RunFactsView["status"] | TaskView["status"], questions: number): boolean {
   return questions > 0 && (status === "waiting" || status === "running");
 }
 
-/** The status of a task in words: what it waits for, or the limit that stopped it. */
+/** Describes the status of a task: what it waits for, or the limit that stopped it. */
 export function taskWord(task: TaskView): string {
   const { status, questions, stoppedAt } = task;
   return hasQuestion(status, questions) || isAsking(task) ? causeWords.person : endWordAt(status, stoppedAt);

@@ -3,7 +3,7 @@ import { continuesTask, startsCallAgain } from "./continued-task.ts";
 import { answerWords, argumentOf, excerpt } from "./excerpt.ts";
 import { isOfProgram, RecordedCalls, type StoredCalls } from "./recorded-calls.ts";
 
-/** The list of a key, which is added if it is missing. */
+/** Returns the list under a key. If it is missing, an empty list is added. */
 function listIn<Key, Value>(lists: Map<Key, Value[]>, key: Key): Value[] {
   const known = lists.get(key);
   if (known !== undefined) return known;
@@ -12,40 +12,52 @@ function listIn<Key, Value>(lists: Map<Key, Value[]>, key: Key): Value[] {
   return list;
 }
 
-/** Kinds of steps: a model call, a tool call, a step of `ctx.step`, a question to a person, a pause, a wait for a seat. */
+/**
+ * Kinds of steps: a model call, a tool call, a step of `ctx.step`, a question to a person, a pause, and a wait for
+ * a seat.
+ */
 export type StepKind = "model" | "tool" | "step" | "person" | "paused" | "seat";
 
 /**
- * One bar of the timeline. All positions of a run share the steps: at an event number before `endSeq` the step is in
- * progress, and before `startSeq` it does not exist.
+ * One bar of the timeline. The same steps are used for all positions of a run: at a position before `endSeq` the
+ * step is in progress, and before `startSeq` it does not exist.
  */
 export interface StepView {
   readonly taskId: TaskId;
   readonly kind: StepKind;
-  /** Name of the model, tool or step; for a question, the tool that asks; else the task that took the seat, if any. */
+  /**
+   * Name of the model, tool or step. For a question, the tool that asks. For a wait for a seat, the task that took
+   * the seat, if known.
+   */
   readonly name: string;
-  /** What the call is about: the argument of a tool call; the answer of a model call, once it has ended. */
+  /** Subject of the call: the argument of a tool call, or the answer of a model call after it has ended. */
   readonly about: string;
-  /** The event with which a person changed the arguments of a tool call, and what the call was about before. */
+  /**
+   * The event with which a person changed the arguments of a tool call, and the subject of the call before this
+   * change.
+   */
   readonly edited: { readonly seq: number; readonly asked: string } | null;
   /** Id of the call or of the question. Empty for other kinds. */
   readonly id: string;
   readonly startSeq: number;
-  /** The `message_start` event of a model call, also of one that is made again. For other kinds, `startSeq`. */
+  /**
+   * Sequence number of the `message_start` event of a model call, even if the call is a repetition. For other
+   * kinds, `startSeq`.
+   */
   readonly callSeq: number;
   readonly startAt: number;
-  /** Event that ended the step. `null` while the step is in progress. */
+  /** Sequence number of the event that ended the step. `null` while the step is in progress. */
   readonly endSeq: number | null;
   readonly endAt: number | null;
   /**
-   * `lost`: the worker died during the call. `cut`: the step was stopped before it ended, or a fork or the worker that took
-   * the run over makes the call again.
-   * `refused`: the budget did not cover the call, so it was not made. `null` while in progress.
+   * The result of the step. `lost`: the worker crashed during the call. `cut`: the step was stopped before it
+   * ended, or the call is repeated by a fork or by the worker that took over the run. `refused`: the budget was not
+   * sufficient, so the call was not made. `null` while the step is in progress.
    */
   readonly outcome: "ok" | "error" | "denied" | "lost" | "cut" | "refused" | null;
-  /** Whether the call repeats one that was lost or that failed. */
+  /** Whether the call repeats a lost or failed call. */
   readonly isAgain: boolean;
-  /** Present if a program reports that it makes the call with a tool of its own. */
+  /** Present if a program reports this call, which it makes with its own tool. */
   readonly isOfProgram?: true;
   readonly tokens: number;
   /** Cost of a model call. `null` if its price is unknown. */
@@ -54,7 +66,10 @@ export interface StepView {
 
 type OpenStep = { -readonly [Member in keyof StepView]: StepView[Member] };
 
-/** The step as it was after the event `seq`: a step that ended later is in progress. `null` if it had not started. */
+/**
+ * Returns the step in its state after the event `seq`: a step that ended later is in progress. `null` if it had not
+ * started.
+ */
 export function stepAt(later: StepView, seq: number): StepView | null {
   if (later.startSeq > seq) return null;
   const { edited } = later;
@@ -71,30 +86,33 @@ export function stepAt(later: StepView, seq: number): StepView | null {
   };
 }
 
-/** The newest steps of a run and the rest of a log's state, as JSON. */
+/** The newest steps of a run and the other state of a step log, as JSON. */
 export interface StoredSteps {
   /** Number of the last event, and its time. */
   readonly seq: number;
   readonly at: number;
-  /** `steps` contains every step in progress, and every one that ended at or after this event. */
+  /**
+   * Sequence number of an event. `steps` contains all steps in progress, and all steps that ended at or after this
+   * event.
+   */
   readonly first: number;
   /** The steps of each task in the order in which they started. */
   readonly steps: readonly StepView[];
-  /** Tasks that give their seats, each with the task that takes it. */
+  /** Tasks that yield their seats, each with the task that takes the seat. */
   readonly takers: readonly (readonly [TaskId, TaskId])[];
-  /** Tasks that have ended, each with the tool calls that its end cut off. */
+  /** Ended tasks, each with the tool calls that were still in progress at its end. */
   readonly endedTasks: readonly (readonly [TaskId, readonly StepView[]])[];
   readonly parents: readonly (readonly [TaskId, TaskId | null])[];
-  /** Open questions about tool calls, each with the id of its call. */
+  /** Open questions about tool calls, each with the id of the call. */
   readonly asked: readonly (readonly [approvalId: string, callId: string])[];
   readonly calls: StoredCalls;
-  /** The number of the first event of each model call that failed and may be made again, by its task. */
+  /** For each task, the sequence number of the first event of a failed model call that may be repeated. */
   readonly failed: readonly (readonly [TaskId, startSeq: number])[];
-  /** The last recovery, with the time of the last event before it and the number of calls that were lost. */
+  /** The last recovery, with the time of the last event before it and the number of lost calls. */
   readonly recovery: Recovery;
 }
 
-/** `isCrash`: whether the last owner died. It released the run otherwise. */
+/** The last recovery. `isCrash` is `true` if the previous owner crashed; otherwise it released the run. */
 interface Recovery {
   readonly seq: number;
   readonly lastAt: number;
@@ -103,31 +121,37 @@ interface Recovery {
 }
 
 export interface StepLogOptions {
-  /** Called with every step when it has ended. */
+  /** Called for every step when it has ended. */
   readonly onEnd?: (step: StepView) => void;
-  /** The log keeps at least so many ended steps, and drops the oldest when it has twice as many. Default: it keeps all. */
+  /**
+   * Minimum number of ended steps that the log keeps. When it contains twice as many, the oldest are removed.
+   * Default: all are kept.
+   */
   readonly most?: number;
-  /** The log that this one continues. If absent, it starts before the first event. */
+  /** The log from which this one continues. If absent, it starts before the first event. */
   readonly from?: StoredSteps;
 }
 
-/** The steps of a run, by task, as its events describe them. An event costs O(calls in progress of its task). */
+/** The steps of a run, by task, calculated from its events. An event takes O(calls in progress of its task). */
 export class StepLog {
   readonly #byTask = new Map<TaskId, OpenStep[]>();
   readonly #open = new Map<TaskId, OpenStep[]>();
   /** The ended steps in the order of their ends. */
   #ended: OpenStep[] = [];
-  /** The tasks that take the seats of others, by the task that gives its seat. */
+  /** The tasks that take seats of others, by the task that yields its seat. */
   readonly #takers: Map<TaskId, TaskId>;
   readonly #onEnd: (step: StepView) => void;
   readonly #most: number;
-  /** The tasks that have ended, with the tool calls that their end cut off. */
+  /** The ended tasks, with the tool calls that were still in progress at their end. */
   readonly #endedTasks: Map<TaskId, readonly StepView[]>;
   readonly #parents: Map<TaskId, TaskId | null>;
-  /** The calls that open questions are about, by the id of the question. */
+  /** The calls of open questions, by the id of the question. */
   readonly #asked: Map<string, string>;
   readonly #calls: RecordedCalls;
-  /** The last model call of each task that failed, until the task does something else. An attempt that follows continues it. */
+  /**
+   * The last model call of each task if it failed, until the task does something else. If another attempt follows,
+   * it continues this call.
+   */
   readonly #failed = new Map<TaskId, OpenStep>();
   #first: number;
   #seq: number;
@@ -160,12 +184,12 @@ export class StepLog {
     return this.#seq;
   }
 
-  /** The log has every step that ended at or after this event. 0 if it has all. */
+  /** Sequence number of an event. The log contains all steps that ended at or after it. 0 if no steps were removed. */
   get first(): number {
     return this.#first;
   }
 
-  /** What another log needs to continue, with so many of the steps that ended last. */
+  /** Returns the data that another log needs to continue, with the `most` steps that ended last. */
   stored(most: number): StoredSteps {
     const cut = Math.max(0, this.#ended.length - most);
     const dropped = new Set(this.#ended.slice(0, cut));
@@ -184,7 +208,10 @@ export class StepLog {
     };
   }
 
-  /** The steps that were in progress after the event `seq`, if they have not been dropped. Costs O(steps since then). */
+  /**
+   * Yields the steps that were in progress after the event `seq`, if they are still in the log. Takes O(steps since
+   * then).
+   */
   *inProgressAt(seq: number): Iterable<StepView> {
     for (let at = this.#ended.length - 1; at >= 0; at--) {
       const step = this.#ended[at];
@@ -204,12 +231,12 @@ export class StepLog {
     return this.#byTask.get(taskId) ?? [];
   }
 
-  /** Number of calls of a task that the recovery with the event `seq` read from the journal. */
+  /** Returns the number of calls of a task that the recovery with the event `seq` read from the journal. */
   replayedAt(seq: number, taskId: TaskId): number {
     return this.#calls.replayedAt(seq, taskId);
   }
 
-  /** Adds the next event. Events that the log contains already are ignored. */
+  /** Adds the next event. Events that the log already contains are ignored. */
   add(event: Event): void {
     if (event.seq <= this.#seq) return;
     if (event.type === "run_recover") this.#recover(event);
@@ -226,7 +253,10 @@ export class StepLog {
     this.#calls.recover(seq, (taskId) => this.#endedTasks.has(taskId));
   }
 
-  /** A task that continues after its end continues its tool calls, such as that of a report, without starting them again. */
+  /**
+   * Processes an event of a task that continues after its end. Its tool calls, such as the call of a report,
+   * continue without new start events.
+   */
   #continue(event: Event, taskId: TaskId): void {
     const cut = this.#endedTasks.get(taskId);
     if (cut === undefined) return;
@@ -282,7 +312,7 @@ export class StepLog {
     }
   }
 
-  /** The calls of a program end with its attempt, and with the process of the worker. */
+  /** Ends the calls of a program. They end together with its attempt, and with the worker's process. */
   #endEarlierAttempt(event: Event<"attempt_start">): void {
     const { isCrash, lastAt } = this.#recovery;
     const open =
@@ -327,7 +357,7 @@ export class StepLog {
     }
   }
 
-  /** Ends a question. Arguments that the person changed replace those of the call. */
+  /** Ends a question. If the person changed the arguments, they replace those of the call. */
   #decide(event: Event<"approval_decision">): void {
     const { approvalId, decision } = event.data;
     const isApproved = decision.decision === "approved";
@@ -363,7 +393,10 @@ export class StepLog {
     return step;
   }
 
-  /** `message_end` names no `message_start`. With several calls in progress, the one whose start fits the duration ends. */
+  /**
+   * Ends a model call. `message_end` does not name its `message_start`. If several calls are in progress, the call
+   * whose start matches the duration ends.
+   */
   #endModelCall(event: Event<"message_end">): void {
     const { usage, durationMs = 0, message, model } = event.data;
     if (message.role !== "assistant") return;
@@ -388,8 +421,9 @@ export class StepLog {
   }
 
   /**
-   * The next attempt follows after a delay, without a `message_start`. An attempt that was charged as lost has ended before.
-   * A tool that is tried again has the same event, and no model call that is in progress or has just failed.
+   * Starts the next attempt of a model call. It follows after a delay, without a `message_start`. An attempt that
+   * was charged as lost has ended before. The repeated call of a tool has the same event; it is recognized because
+   * no model call is in progress or has just failed.
    */
   #retry(event: Event, delayMs: number, model?: string): void {
     const failed = this.#failed.get(event.taskId);
@@ -404,7 +438,7 @@ export class StepLog {
     again.startAt = event.at + delayMs;
   }
 
-  /** A further attempt that failed ends here, unless it was charged as lost before. */
+  /** Ends a later attempt that failed, unless it was charged as lost before. */
   #endRetry(event: Event<"retry_end">): void {
     if (event.data.success || this.#failed.has(event.taskId)) return;
     const call = this.#latest(event.taskId, "model");
@@ -413,7 +447,10 @@ export class StepLog {
     this.#failed.set(event.taskId, call);
   }
 
-  /** A recovery charges the calls that the last owner left in flight, and then makes them again without a `message_start`. */
+  /**
+   * Ends a lost call. A recovery charges the calls that were in progress when the previous owner crashed, and then
+   * repeats them without a `message_start`.
+   */
   #lose(event: Event<"budget_lost">): void {
     const { seq, lastAt, lost, isCrash } = this.#recovery;
     const isRecovery = event.seq === seq + lost + 1;
@@ -445,8 +482,9 @@ export class StepLog {
   }
 
   /**
-   * A fork continues what is in progress at the cut: the part before ends with the last shared event. With an input, other
-   * instructions or other tools, a `message_start` follows for the model call of the changed task.
+   * Processes the start of a fork. Steps in progress at the cut are split: the first part ends with the last shared
+   * event, and the fork continues the step. With an input, other instructions or other tools, the model call of the
+   * changed task has a new `message_start`.
    */
   #fork(event: Event<"run_fork">): void {
     const { changedTask = event.taskId } = event.data;
@@ -464,7 +502,7 @@ export class StepLog {
     }
   }
 
-  /** Adds a step of which only the end has an event. */
+  /** Adds a step for which only the end has an event. */
   #addStep(
     event: Event<"step_end" | "metered_call">,
     name: string,

@@ -1,7 +1,7 @@
 import type { MoneyLine, QuestionView, RunFactsView, RunView, TaskView } from "./run-view.ts";
 import { VersionedMap } from "./versioned-map.ts";
 
-/** A view as JSON: its maps are lists, in the same order. */
+/** A view as JSON. Its maps are stored as lists in the same order. */
 export interface StoredView extends RunFactsView {
   readonly tasks: readonly TaskView[];
   readonly money: readonly MoneyLine[];
@@ -12,7 +12,7 @@ export function storedView({ tasks, money, asked, ...facts }: RunView): StoredVi
   return { ...facts, tasks: [...tasks], money: [...money], asked: [...asked] };
 }
 
-/** The view of which `storedView` returned this. */
+/** Converts the result of `storedView` back to a view. */
 export function viewOfStored({ tasks, money, asked, ...facts }: StoredView): RunView {
   return {
     ...facts,
@@ -22,7 +22,7 @@ export function viewOfStored({ tasks, money, asked, ...facts }: StoredView): Run
   };
 }
 
-/** The key of a line: the agent and the model. */
+/** Returns the key of a cost line, made from agent and model. */
 export function moneyKey({ agentId, model }: Pick<MoneyLine, "agentId" | "model">): string {
   return `${agentId} ${model}`;
 }

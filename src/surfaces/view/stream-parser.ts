@@ -13,7 +13,7 @@ export class StreamParser {
   readonly #read: (data: unknown) => unknown;
   #rest = "";
 
-  /** `read` changes the data of each message. Default: it names agents as people know them. */
+  /** `read` converts the data of each message. Default: agent ids are replaced by the names that people know. */
   constructor(lastId: string | null = null, read: (data: unknown) => unknown = nameAgents) {
     this.lastId = lastId;
     this.#read = read;

@@ -9,7 +9,7 @@ export function hasEndedTask({ endedAt }: TaskView): boolean {
   return endedAt !== null;
 }
 
-/** What an agent does now, or the beginning of its result. */
+/** Describes what an agent is doing now, or returns the beginning of its result. */
 export function doingOrResult(task: TaskView, view: RunView): string {
   return task.result || doing(task, view);
 }
@@ -73,17 +73,17 @@ export function waitWord(name: string, view: RunView): string {
 
 const handoff = "handoff_";
 
-/** Whether a tool gives a task to another agent. */
+/** Whether a tool hands a task over to another agent. */
 export function isHandOff(tool: string): boolean {
   return tool.startsWith(handoff);
 }
 
-/** The agents of a run, or of one that is not read yet. */
+/** The agents of a run. `null` if the run is not read yet. */
 type Agents = Pick<RunView, "tasks"> | null;
 
 /**
- * The agent to which a hand-off gives a task. The name of a tool has `_` for some characters that names of agents have, so
- * that the run is asked for the name.
+ * Returns the agent to which a hand-off gives a task. In the name of the tool, `_` replaces some characters of the
+ * agent's name, so the real name is searched in the run.
  */
 export function targetOf(tool: string, view: Agents): string {
   const target = tool.slice(handoff.length);
@@ -92,23 +92,26 @@ export function targetOf(tool: string, view: Agents): string {
   return target;
 }
 
-/** A tool as the title of its call: `hires NAME` for a hand-off, otherwise its name. */
+/** Returns the title for calls of a tool: `hires NAME` for a hand-off, otherwise its name. */
 export function toolTitle(tool: string, view: Agents): string {
   return isHandOff(tool) ? `hires ${targetOf(tool, view)}` : tool;
 }
 
-/** A call of a tool in words: `hires NAME` for a hand-off, otherwise `runs NAME`. */
+/** Describes a call of a tool: `hires NAME` for a hand-off, otherwise `runs NAME`. */
 export function callWords(tool: string, view: Agents): string {
   return isHandOff(tool) ? toolTitle(tool, view) : `runs ${tool}`;
 }
 
-/** What an agent waits for that asks a person with a tool. */
+/** Describes what an agent waits for after it has asked a person with a tool. */
 export function askedWith(tool: string): string {
   if (tool === "top_up") return "a top-up";
   return tool === "ask_human" ? "an answer" : tool;
 }
 
-/** Where an agent stands that waits for a seat: `first in line`. Higher priorities precede, then who asked first. */
+/**
+ * Describes the position of an agent in the queue for a seat: `first in line`. Agents with a higher priority come
+ * first; agents of the same priority are in the order in which they asked.
+ */
 function lineWords(task: TaskView, view: RunView): string {
   const line = [...view.tasks]
     .filter(({ status }) => status === "pending")
@@ -117,7 +120,7 @@ function lineWords(task: TaskView, view: RunView): string {
   return at === 0 ? "first in line" : `${at} before it`;
 }
 
-/** What an agent does now, with its place in the line for a seat, or its turn. */
+/** Describes what an agent is doing now, with its position in the queue for a seat, or its turn. */
 export function doingInDetail(task: TaskView, view: RunView): string {
   const words = doing(task, view);
   if (hasEndedTask(task)) return words;
@@ -138,7 +141,10 @@ export function agentOf(taskId: TaskId | null, view: RunView): string {
   return (taskId === null ? undefined : view.tasks.get(taskId)?.agentId) ?? "another agent";
 }
 
-/** A task and all below it in the order of the tree: each before its reports, which are in the order of hiring. */
+/**
+ * Returns a task and all tasks below it in the order of the tree: each task before its reports, and reports in the
+ * order in which they were hired.
+ */
 export function inTreeOrder(view: RunView, root: TaskId = rootTaskId): readonly TaskView[] {
   const children = childrenOf(view);
   const ordered: TaskView[] = [];
@@ -151,7 +157,7 @@ export function inTreeOrder(view: RunView, root: TaskId = rootTaskId): readonly 
   return ordered;
 }
 
-/** The reports of each task, in the order of hiring. `null` has the root. */
+/** Returns the reports of each task, in the order in which they were hired. The root is listed under `null`. */
 export function childrenOf(view: RunView): ReadonlyMap<TaskId | null, readonly TaskView[]> {
   const children = new Map<TaskId | null, TaskView[]>();
   for (const task of view.tasks) {

@@ -6,10 +6,10 @@ import {
   type TopUp,
 } from "../../kernel/index.ts";
 
-/** A limit of a budget that a top-up raises. */
+/** A budget limit that a top-up can raise. */
 export type TopUpName = keyof TopUp;
 
-/** The limits in the order in which the surfaces show them. */
+/** The limits in the order of their display. */
 export const topUpNames = [
   "maxCostUsd",
   "maxTurns",
@@ -23,7 +23,7 @@ export interface Lack extends ReachedLimit {
   readonly taskId: string;
 }
 
-/** How a run ended. `budget` is that of its root task, or `null` if it is not known. */
+/** The end of a run. `budget` is the budget of its root task, or `null` if unknown. */
 export interface EndedRun {
   readonly status: string;
   readonly failure: Failure | null;
@@ -42,8 +42,8 @@ const names: Readonly<Record<string, TopUpName>> = {
 };
 
 /**
- * What a run lacks that stopped at a limit. `null` if a top-up does not continue it: it stopped for another reason, at a
- * spending cap, or because it had too few seats.
+ * Returns what a run that stopped at a limit needs to continue. `null` if a top-up does not continue it, because it
+ * stopped for another reason, at a spending cap, or because it had too few seats.
  */
 export function lackOf({ status, failure, budget }: EndedRun): Lack | null {
   if (status === "deadline_exceeded") return lackOfTime(failure, budget?.deadlineMs ?? null);
@@ -72,7 +72,10 @@ export function lackOf({ status, failure, budget }: EndedRun): Lack | null {
   };
 }
 
-/** A run that ended long after its deadline needs the time that it has used beyond it, and time to work. */
+/**
+ * Returns the time that a run needs after its deadline: the time by which it has exceeded the deadline, and
+ * additional time to work.
+ */
 function lackOfTime(failure: Failure | null, known: number | null): Lack {
   const time = timeOf(failure);
   const limit = time?.limit ?? known;
@@ -85,7 +88,10 @@ function lackOfTime(failure: Failure | null, known: number | null): Lack {
   };
 }
 
-/** The limit of time at which a run stopped, and what it used, in milliseconds. `null` if the error does not name them. */
+/**
+ * Returns the time limit at which a run stopped and the time that it used, in milliseconds. `null` if the error
+ * does not contain them.
+ */
 export function timeOf(
   failure: Pick<Failure, "details"> | null,
 ): { readonly limit: number; readonly used: number } | null {
@@ -94,7 +100,7 @@ export function timeOf(
   return { limit, used };
 }
 
-/** What a top-up added to the limits of a task: `$0.50 and 5 min of time`. */
+/** Describes the amounts that a top-up added to the limits of a task: `$0.50 and 5 min of time`. */
 export function addedWords(add: Partial<TopUp>): string {
   const parts = topUpNames.flatMap((name) => {
     const amount = add[name] ?? 0;
@@ -106,7 +112,7 @@ export function addedWords(add: Partial<TopUp>): string {
 
 const [second, minute, hour] = [1_000, 60_000, 3_600_000];
 
-/** An amount of a limit in words: `$0.40`, `5 turns`, `2,000 tokens`, `5 min`. */
+/** Describes an amount of a limit: `$0.40`, `5 turns`, `2,000 tokens`, `5 min`. */
 export function amountWords(name: TopUpName, amount: number): string {
   switch (name) {
     case "maxCostUsd":
@@ -120,7 +126,7 @@ export function amountWords(name: TopUpName, amount: number): string {
   }
 }
 
-/** At least two decimals, and as many as the amount needs, up to six. */
+/** Formats an amount of dollars with at least two decimals, and up to six if they are needed. */
 function dollars(amount: number): string {
   return amount.toFixed(6).replace(/0{1,4}$/u, "");
 }

@@ -1,4 +1,4 @@
-/** Number of values per chunk. A larger chunk makes a change dearer and a version cheaper. */
+/** Number of values per chunk. With larger chunks, a change takes more time and a new version less. */
 const chunkSize = 64;
 
 /** The keys of a map in the order of insertion. Versions of the map share them, because keys are only added. */
@@ -7,7 +7,7 @@ interface Keys<Key> {
   readonly indexes: Map<Key, number>;
 }
 
-/** The content of a `VersionedMap` at one moment. Later changes of the map do not affect it. */
+/** The content of a `VersionedMap` at one moment. Later changes of the map do not change it. */
 export class MapVersion<Key, Value> {
   protected readonly keys: Keys<Key>;
   protected chunks: readonly Value[][];
@@ -39,14 +39,14 @@ export class MapVersion<Key, Value> {
       yield* chunk.slice(0, Math.max(0, this.count - number * chunkSize));
   }
 
-  /** Whether another version has the same keys, and is of the same map. */
+  /** Whether another version belongs to the same map and has the same keys. */
   hasKeysOf(other: MapVersion<Key, Value>): boolean {
     return this.keys === other.keys && this.count === other.count;
   }
 
   /**
-   * The values that `before`, an earlier version of the same map, does not have. Costs O(size / 64), and O(64) for each
-   * changed chunk.
+   * Yields the values that are new compared with `before`, an earlier version of the same map. Takes O(size / 64),
+   * and O(64) for each changed chunk.
    */
   *changedSince(before: MapVersion<Key, Value>): IterableIterator<Value> {
     for (const [number, chunk] of this.chunks.entries()) {
@@ -59,7 +59,7 @@ export class MapVersion<Key, Value> {
     }
   }
 
-  /** Returns a map that starts with this content. Costs O(size). */
+  /** Returns a map that starts with this content. Takes O(size). */
   copy(): VersionedMap<Key, Value> {
     const list = this.keys.list.slice(0, this.count);
     const indexes = new Map(list.map((key, index) => [key, index]));
@@ -68,9 +68,9 @@ export class MapVersion<Key, Value> {
 }
 
 /**
- * A map in the order of insertion that gives out unchangeable versions of itself. The map and its versions share their
- * values in chunks, and the map copies a shared chunk before it changes it. A change costs O(1) and a version
- * O(size / 64). Keys are never removed.
+ * A map in insertion order that can return immutable versions of itself. The map and its versions share chunks of
+ * values; before the map changes a shared chunk, it copies the chunk. A change takes O(1), a new version O(size /
+ * 64). Keys are never removed.
  */
 export class VersionedMap<Key, Value> extends MapVersion<Key, Value> {
   declare protected chunks: Value[][];
@@ -81,7 +81,7 @@ export class VersionedMap<Key, Value> extends MapVersion<Key, Value> {
     super(keys, chunks, count);
   }
 
-  /** Returns a map of these values, in their order. */
+  /** Returns a map with these values, in their order. */
   static of<Key, Value>(values: Iterable<Value>, keyOf: (value: Value) => Key): VersionedMap<Key, Value> {
     const map = new VersionedMap<Key, Value>();
     for (const value of values) map.set(keyOf(value), value);
@@ -93,7 +93,7 @@ export class VersionedMap<Key, Value> extends MapVersion<Key, Value> {
     this.#ownChunk(Math.floor(index / chunkSize))[index % chunkSize] = value;
   }
 
-  /** Replaces the value of a key by what `change` returns for it. Does nothing if there is no such key. */
+  /** Replaces the value of a key by the result of `change`. Does nothing if the key does not exist. */
   update(key: Key, change: (value: Value) => Value): void {
     const value = this.get(key);
     if (value !== undefined) this.set(key, change(value));
