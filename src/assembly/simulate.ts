@@ -112,11 +112,17 @@ export interface SimulateOptions<World = undefined> {
    * would do.
    */
   readonly agents: (site: SimulationSite<World>) => readonly (HostedAgent | AgentResolver)[];
-  /** Starts the work, and acts on it from outside. The simulation ends once it has resolved and every run has ended. */
+  /**
+   * Starts the work, and sends signals or other requests to it as a client. The simulation ends when the returned
+   * promise has resolved and every run has ended.
+   */
   readonly load: (client: SimulationClient<World>) => Promise<void>;
-  /** Says what is wrong at the end, in words. `undefined` or an empty list: nothing is. */
+  /**
+   * Checks the end state and returns descriptions of all problems. `undefined` or an empty list means that there
+   * are none.
+   */
   readonly check?: (end: SimulationEnd<World>) => Violations | Promise<Violations>;
-  /** Says what is wrong with a commit at the moment at which the store takes it. */
+  /** Checks a commit at the moment when the store accepts it, and returns descriptions of all problems. */
   readonly watch?: (seen: SeenCommit) => Violations;
   /** Options of the workers' runtimes. */
   readonly runtime?: Omit<
@@ -132,28 +138,28 @@ export interface SimulateOptions<World = undefined> {
     | "closeOn"
     | "host"
   >;
-  /** Time after its last sign of life at which a worker counts as dead. Default: 3_000. */
+  /** Time after its last heartbeat at which a worker is considered dead. Default: 3_000. */
   readonly leaseMs?: number;
-  /** Time for which faults happen at most. Default: 60_000. */
+  /** Maximum time in which faults happen. Default: 60_000. */
   readonly faultsForMs?: number;
-  /** Time without faults in which everything that can end must end. Default: 15 minutes. */
+  /** Time without faults after which all runs that can end must have ended. Default: 15 minutes. */
   readonly settleMs?: number;
-  /** Happens only with these faults of the seed, such as `["kill#0"]`. Default: all that the seed has. */
+  /** Only these faults of the seed happen, such as `["kill#0"]`. Default: all faults of the seed. */
   readonly only?: readonly string[];
 }
 
 /** What a simulation has found. */
 export interface SimulationReport {
   readonly seed: number;
-  /** What is wrong, in words. Empty if nothing is. */
+  /** Descriptions of all problems. Empty if there are none. */
   readonly violations: readonly string[];
   /** The faults that happened, in order. */
   readonly faults: readonly InjectedFault[];
   /** Number of faults by their kind. */
   readonly faultCounts: Readonly<Partial<Record<FaultKind, number>>>;
-  /** All runs with their events and all calls of the outside as text. The same for the same seed. */
+  /** All runs with their events, and all external calls, as text. The same seed always produces the same text. */
   readonly log: string;
-  /** What happened, one line per happening, in order: faults, deaths, calls and commits. */
+  /** The incidents in their order, one per line: faults, crashes, calls and commits. */
   readonly timeline: readonly string[];
   /** Virtual time that has passed. */
   readonly simulatedMs: number;
@@ -178,10 +184,10 @@ const knownOptions = optionTable({
 } satisfies OptionKinds<SimulateOptions>);
 
 /**
- * Runs a fleet of workers, its store, its clients and the services outside in this process, in virtual time, with faults that follow from a
- * seed. The runtime, the agents and the tools are the real ones.
+ * Simulates a fleet of workers with its store, its clients and the external services in this process, in virtual
+ * time. A seed decides about the faults. The runtime, the agents and the tools are real.
  *
- * The report says what went wrong. `simulate` rejects only if an option is invalid.
+ * The report contains the problems that were found. `simulate` rejects only if an option is invalid.
  */
 export async function simulate<World = undefined>(
   options: SimulateOptions<World>,

@@ -17,7 +17,7 @@ export interface WorkerFaultsOptions {
 /** What hits a living process. */
 type Hit = (process: SimulatedProcess, random: SeededRandom) => void;
 
-/** The faults that come by themselves: pauses, clocks, partitions, and restarts of the database. */
+/** The faults that happen independently of calls: pauses, wrong clocks, partitions, and restarts of the database. */
 export class WorkerFaults {
   readonly #options: WorkerFaultsOptions;
   readonly #drifted = new Set<SimulatedProcess>();

@@ -35,21 +35,21 @@ import { LogModel } from "./simulated-log-model.ts";
 import { Network } from "./simulated-network.ts";
 import { WorkerFaults } from "./simulated-faults.ts";
 
-/** When a simulation begins, in epoch milliseconds. */
+/** Time at which a simulation begins, in epoch milliseconds. */
 const startAt = 1_700_000_000_000;
 
-/** Codes that no fault explains: the runtime or its store is wrong. */
+/** Fault codes that no simulated fault can cause. If they occur, the runtime or its store has a bug. */
 const neverExpected: readonly string[] = ["internal", "journal_mismatch", "journal_ambiguous", "not_json"];
 
-/** Time after a call of a port within which a process dies that dies after it. */
+/** Maximum time between a call of a port and the crash of the process, if it is to crash after the call. */
 const diesWithinMs = 12;
 
-/** Interval at which the simulation looks whether all runs have ended. */
+/** Interval at which the simulation checks whether all runs have ended. */
 const lookEveryMs = 200;
 
 const prices = priceCatalog();
 
-/** An engine that executes no run, for a process that only starts and reads runs. */
+/** An engine that executes no runs, for a process that only starts and reads runs. */
 const idleEngine: EngineFactory = () => ({
   kind: null,
   start: async () => undefined,
@@ -65,7 +65,7 @@ export async function simulateFleet<World>(options: SimulateOptions<World>): Pro
   return fleet.report();
 }
 
-/** A worker of the fleet: a place in which one process after another lives. */
+/** A worker of the fleet: its processes run one after another. */
 interface WorkerPlace {
   readonly name: string;
   lives: number;
@@ -87,7 +87,7 @@ class Fleet<World> {
   readonly #logModel = new LogModel((text) => this.#violate(text));
   readonly #timeline: { readonly atMs: number; readonly text: string }[] = [];
   readonly #leaseMs: number;
-  /** Whether workers keep their names when they start again. */
+  /** Whether workers keep their names after a restart. */
   readonly #keepsNames: boolean;
   #deaths = 0;
   #isLoaded = false;
@@ -285,7 +285,7 @@ class Fleet<World> {
     };
   }
 
-  /** A process may die before a call of a port, or soon after it. */
+  /** Decides whether a process crashes before a call of a port, or soon after it. */
   #mayDie(place: WorkerPlace, process: SimulatedProcess, what: string): void {
     const random = this.#plan.happens("kill", `${process.name} at ${what}`);
     if (random === undefined) return;
@@ -395,7 +395,7 @@ class Fleet<World> {
   }
 }
 
-/** The agent with this name. Throws `not_found` if there is none. */
+/** Returns the agent with this name. Throws `not_found` if it does not exist. */
 function named(agents: readonly (HostedAgent | AgentResolver)[], name: string): HostedAgent {
   for (const agent of agents) if ("id" in agent && agentNameOf(agent.id) === name) return agent;
   throw new Fault("not_found", `no agent of the simulation is named ${JSON.stringify(name)}`);

@@ -17,7 +17,7 @@ export interface NetworkOptions {
   readonly onPerformed: (request: DatabaseRequest, answer: DatabaseAnswer) => void;
 }
 
-/** Time after which a request without an answer counts as lost. */
+/** Time after which an unanswered request is considered lost. */
 const timeoutMs = 1_000;
 
 type Ends = Pick<SimulatedStore, "noticed" | "tailNoticed">;
@@ -29,19 +29,19 @@ interface Connection extends Ends {
 /** Errors of a store that refuses a request. */
 const refusals = ["store_unavailable", "store_lost", "store_full", "store_read_only"] as const;
 
-/** Requests whose refusal by a full database is seen: those that write. */
+/** Whether a request only reads. A full database refuses only requests that write. */
 const isRead =
   /^(?:journal\.(?:find|summary|list|count|changes|approvals|read|commits)|events\.|workers\.|leases\.(?:nextWakeAt|countReady|findReady|haveEnded|check)|sessions\.(?:find|read|readPath|list)|records\.(?:get|list|due|nextDueAt))/u;
 
-/** What lies between the processes and the database: latency, and the faults of messages. */
+/** The connection between the processes and the database: latency, and faults of messages. */
 export class Network {
   readonly #options: NetworkOptions;
   readonly #connections = new Map<string, Connection>();
-  /** Processes that the database does not reach. */
+  /** Names of processes that are disconnected from the database. */
   readonly #cut = new Set<string>();
   /** Processes that do not reach the database. A partition may cut one direction only. */
   readonly #mute = new Set<string>();
-  /** Counts restarts of the database. Requests that arrived before the last one are lost. */
+  /** Number of restarts of the database. Requests that arrived before the last restart are lost. */
   #boots = 0;
   #isDown = false;
   isFull = false;
@@ -75,7 +75,7 @@ export class Network {
     this.#mute.delete(name);
   }
 
-  /** Stops the database. What it has not performed is lost. */
+  /** Stops the database. Requests that it has not executed are lost. */
   stop(): void {
     this.#boots++;
     this.#isDown = true;
@@ -112,7 +112,7 @@ export class Network {
     });
   }
 
-  /** A request arrives at the database, and its answer is sent. */
+  /** Lets a request arrive at the database, and sends its answer. */
   #arrive(
     process: SimulatedProcess,
     request: DatabaseRequest,
@@ -129,7 +129,7 @@ export class Network {
     });
   }
 
-  /** Performs a request, and sends its answer. */
+  /** Executes a request, and sends its answer. */
   async #answer(
     process: SimulatedProcess,
     request: DatabaseRequest,
@@ -160,7 +160,10 @@ export class Network {
     return answer;
   }
 
-  /** Tells all processes of a change, except the one that made it: it learns of it with the answer. */
+  /**
+   * Informs all processes about a change, except the process that made it, which is informed by the answer to its
+   * request.
+   */
   announce(client: string, change: StoreChange): void {
     for (const [name, connection] of this.#connections)
       if (name !== client)

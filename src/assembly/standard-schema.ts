@@ -1,7 +1,10 @@
 import { JsonSchemaCheck } from "../capabilities/index.ts";
 import type { Schema, StandardSchema } from "../kernel/index.ts";
 
-/** Converts a schema to a Standard Schema. A JSON Schema is compiled on first use. `what` names it in faults. */
+/**
+ * Converts a schema to a Standard Schema. A JSON Schema is compiled on first use. `what` is the name of the schema
+ * in faults.
+ */
 export function standardSchema(what: string, schema: Schema): StandardSchema {
   if (isStandard(schema)) return schema;
   const check = new JsonSchemaCheck(what, schema);

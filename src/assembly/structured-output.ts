@@ -14,13 +14,17 @@ import { standardSchema } from "./standard-schema.ts";
 
 export interface StructuredOutputOptions<Source extends Schema> {
   /**
-   * A Standard Schema that can convert itself to JSON Schema (such as one of zod), or a JSON Schema written `as const`.
+   * A Standard Schema that can convert itself to JSON Schema (such as a zod schema), or a JSON Schema written `as
+   * const`.
    */
   readonly schema: Source;
   /** The name of the schema. Some providers show it to the model. */
   readonly name?: string;
   readonly description?: string;
-  /** How often the model is asked again if its answer does not match. Each attempt is a paid call. Default: 2. */
+  /**
+   * Maximum number of times that the model is asked again if its answer does not match. Each attempt is a paid
+   * call. Default: 2.
+   */
   readonly maxRepairs?: number;
 }
 
@@ -38,9 +42,9 @@ const knownOptions = optionTable({
 } satisfies OptionKinds<StructuredOutputOptions<Schema>>);
 
 /**
- * Middleware that makes an agent's answer match a schema: with the provider's own support where it exists, and by
- * asking again a limited number of times. Each attempt is a separate call: reserved, retried, paid and emitted. An
- * answer that never matches fails the run.
+ * Creates middleware that makes an agent's answer match a schema. It uses the provider's own support if there is
+ * one, and asks the model again a limited number of times. Each attempt is a separate call: it is reserved,
+ * retried, paid and emitted. If no answer matches, the run fails.
  */
 export function structuredOutput<const Source extends Schema>(
   options: StructuredOutputOptions<Source>,

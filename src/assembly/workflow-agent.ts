@@ -27,7 +27,7 @@ const callTable = optionTable({
   output: is.any,
 } satisfies OptionKinds<CallAgentOptions>);
 
-/** Carries out `ctx.agent`: runs an agent as a child task and returns its answer. */
+/** Implements `ctx.agent`: runs an agent as a child task and returns its answer. */
 export async function callAgent<const Output extends Schema = never>(
   ctx: RunContext,
   agent: HostedAgent,

@@ -20,7 +20,7 @@ const { onParentEnd: _onParentEnd, ...sendKinds } = startRunKinds;
 /** The options of `ctx.send` to a workflow. */
 export const sendTable = optionTable(sendKinds satisfies OptionKinds<SendOptions>);
 
-/** Refuses an update without a schema and a handler that is no function. */
+/** Throws if an update has no schema, or if a handler is not a function. */
 export function requireHandler(update: unknown, handler: unknown): void {
   if (typeof readProperty(update, "readReply") !== "function")
     throw new Fault(
@@ -34,7 +34,7 @@ export function requireHandler(update: unknown, handler: unknown): void {
     );
 }
 
-/** The fault of something that is given as a branch. `name` is that of the branch, if it has one. */
+/** Returns the fault for a value that is not a valid branch. `name` is the name of the branch, if it has one. */
 export function notABranch(caller: string, branch: unknown, name?: string): Fault {
   return new Fault(
     "invalid_argument",

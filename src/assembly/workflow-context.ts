@@ -72,15 +72,18 @@ import {
   type WorkflowStepContext,
 } from "../kernel/index.ts";
 
-/** The context of one scope of a workflow: its function, or a branch. Every call is one of the run context. */
+/**
+ * The context of one scope of a workflow: its function, or one of its branches. Each of its methods calls the run
+ * context.
+ */
 export class WorkflowScope<Context> implements WorkflowContext<Context>, HandleScope {
   readonly #ctx: RunContext;
-  /** Checks the input of `continueAsNew`. Absent in a branch. */
+  /** Checks the input of `continueAsNew`. Absent in a branch, which cannot call it. */
   readonly #readInput: ((input: JsonValue) => MaybePromise<JsonValue>) | undefined;
   readonly #calls = new ScopeCalls();
-  /** The refusals of published values whose schema is asynchronous. Created with the first. */
+  /** Possible refusals of published values whose schema is asynchronous. Created for the first such value. */
   #refusals: Promise<Fault | undefined>[] | undefined;
-  /** How handles of this scope wait: in this scope, or in the one that their caller passes. */
+  /** Decides where handles of this scope wait: in this scope, or in the scope that their caller passes. */
   readonly #waits: ScopeOf = (call, ctx = this) => {
     if (ctx instanceof WorkflowScope) return ctx;
     throw new Fault(
@@ -94,7 +97,10 @@ export class WorkflowScope<Context> implements WorkflowContext<Context>, HandleS
     this.#readInput = readInput;
   }
 
-  /** Executes the code of this scope. J2: throws unless the code has awaited its calls. `name` is that of the code, in words. */
+  /**
+   * Executes the code of this scope. Throws if the code ends before it has awaited its calls (rule J2). `name`
+   * describes the code in words.
+   */
   async run<Value>(name: string, code: (ctx: this) => MaybePromise<Value>): Promise<Value> {
     const value = await code(this);
     const refused = (await Promise.all(this.#refusals ?? [])).find((each) => each !== undefined);
@@ -103,7 +109,7 @@ export class WorkflowScope<Context> implements WorkflowContext<Context>, HandleS
     return value;
   }
 
-  /** Follows a call of this scope. `about` is its first argument, if that is a text. */
+  /** Follows a call of this scope to its end. `about` is the call's first argument, if it is a text. */
   #follow<Value>(method: string, work: () => Promise<Value>, about?: unknown): Promise<Value> {
     return this.#calls.follow(method, about, work());
   }
@@ -286,7 +292,7 @@ export class WorkflowScope<Context> implements WorkflowContext<Context>, HandleS
     return { id, promise: new PromiseHandle<never>(this.#waits, id, read) };
   }
 
-  /** Waits until a promise is settled, and returns its value as the schema defines it. */
+  /** Waits until a promise is settled, and returns its value, converted by the schema. */
   waitForPromise<Value>(id: string, schema: (value: JsonValue) => MaybePromise<Value>): Promise<Value> {
     return this.#follow("promise", async () => {
       const read = new ReadOnce(schema);
@@ -425,7 +431,10 @@ export class WorkflowScope<Context> implements WorkflowContext<Context>, HandleS
     return this.#follow("call", call, readProperty(workflow, "name"));
   }
 
-  /** A call of this workflow with the input of this run would make the same call, and so on. */
+  /**
+   * Throws for a call of this workflow with the same input as this run, because the called run would make the same
+   * call again without end.
+   */
   #refuseSelfCall(workflow: unknown, input: unknown): void {
     const own = this.#ctx;
     if (readProperty(workflow, "id") !== own.agentId || !isDeepStrictEqual(input, own.input)) return;
@@ -508,7 +517,7 @@ export class WorkflowScope<Context> implements WorkflowContext<Context>, HandleS
     } as ObjectCalls<Handlers>);
   }
 
-  /** L19: the state of the key to which the run belongs. */
+  /** Returns the state of the object key to which the run belongs (L19). */
   objectState(): Promise<JsonValue | undefined> {
     return this.#ctx.objectState();
   }
@@ -517,12 +526,12 @@ export class WorkflowScope<Context> implements WorkflowContext<Context>, HandleS
     this.#ctx.setObjectState(state);
   }
 
-  /** The context of the task, for a scope with more members. */
+  /** The context of the task, for a scope with additional methods. */
   get runContext(): RunContext {
     return this.#ctx;
   }
 
-  /** Waits for the end of a started run in this scope. */
+  /** Waits in this scope for the end of a started run. */
   joinRun(runId: RunId, name: string): Promise<unknown> {
     return this.#follow("start", () => this.#join(runId, name), name);
   }
@@ -557,7 +566,10 @@ export class WorkflowScope<Context> implements WorkflowContext<Context>, HandleS
     this.#ctx.check();
   }
 
-  /** A branch whose value is recorded. One that returns nothing has the value `null`, because a record is JSON (J10). */
+  /**
+   * Returns a branch whose value is recorded. If the branch returns nothing, its value is `null`, because recorded
+   * values must be JSON (J10).
+   */
   #branch(method: string, branch: WorkflowBranch<unknown, Context>): (ctx: RunContext) => Promise<JsonValue> {
     const caller = `ctx.${method}()`;
     if (typeof branch !== "function") throw notABranch(caller, branch);

@@ -9,14 +9,17 @@ import type {
 
 /** A scope of a workflow in which handles wait. */
 export interface HandleScope {
-  /** Waits for the end of a started run. `name` is that of its workflow. */
+  /** Waits for the end of a started run. `name` is the name of its workflow. */
   joinRun(runId: RunId, name: string): Promise<unknown>;
   cancelRun(runId: RunId, reason: string): Promise<void>;
-  /** Waits until a promise is settled, and returns its value as the schema defines it. */
+  /** Waits until a promise is settled, and returns its value, converted by the schema. */
   waitForPromise<Value>(id: string, schema: (value: JsonValue) => MaybePromise<Value>): Promise<Value>;
 }
 
-/** The scope of a `ctx` that a caller passes. Throws for another value. `call` names the call. Default: the own scope. */
+/**
+ * Returns the scope for a `ctx` that a caller passes. Throws if the value is not a `ctx`. `call` is the name of the
+ * call, for the error. Default: the scope to which the handle belongs.
+ */
 export type ScopeOf = (call: string, ctx: WorkflowContext | undefined) => HandleScope;
 
 /** A run that a workflow has started. */

@@ -19,7 +19,7 @@ import {
 
 /** Schemas of an update. */
 export interface UpdateSchemas<Input extends Schema = never, Output extends Schema = never> {
-  /** Schema of what a sender passes. If absent, every JSON value is accepted. */
+  /** Schema of the value that a sender passes. If absent, every JSON value is accepted. */
   readonly input?: Input;
   /** Schema of the reply. If absent, the reply is not checked. */
   readonly output?: Output;
@@ -28,8 +28,8 @@ export interface UpdateSchemas<Input extends Schema = never, Output extends Sche
 const updateTable = optionTable({ input: is.any, output: is.any } satisfies OptionKinds<UpdateSchemas>);
 
 /**
- * Declares a signal with a typed value. `run.signal(paid, value)` checks the value before it is sent, and
- * `ctx.waitForSignal(paid)` returns it as the schema defines it. The transforms of the schema must be pure.
+ * Declares a signal with a value of a certain type. `run.signal(paid, value)` checks the value before it is sent,
+ * and `ctx.waitForSignal(paid)` returns it converted by the schema. The transforms of the schema must be pure.
  *
  * @example
  * ```ts
@@ -54,8 +54,8 @@ export function signal<const Source extends Schema>(
 }
 
 /**
- * Declares a published value with a type. `ctx.publish(progress, value)` publishes one, and `run.read(progress)` returns the
- * last committed one as the schema defines it, without waking the run.
+ * Declares a published value of a certain type. `ctx.publish(progress, value)` publishes a value, and
+ * `run.read(progress)` returns the last committed value, converted by the schema, without waking the run.
  *
  * @example
  * ```ts
@@ -158,7 +158,7 @@ function readerOf(owner: string, schema: Schema): SchemaReader<never> {
   return new SchemaReader<never>({ schemaName: `the schema of ${owner}`, refuse }, schema);
 }
 
-/** Applies the schema of a value when it arrives, and again only on a replay, which finds the value recorded. */
+/** Applies a schema to a received value. It is applied again only in a replay, which reads the recorded value. */
 export class ReadOnce<Value> {
   readonly #read: (value: JsonValue) => MaybePromise<Value>;
   #found: { readonly value: Value } | undefined;

@@ -85,8 +85,8 @@ export function workflowTool(workflow: HostedWorkflow<never>, options: WorkflowT
 }
 
 /**
- * Checks the arguments and returns them as the model sent them, or coerced (T3): the schema of the workflow is applied
- * when the child task is created, and its transforms are applied once.
+ * Checks the arguments and returns them as the model sent them, or coerced (T3). The schema of the workflow, with
+ * its transforms, is applied only once, when the child task is created.
  */
 async function acceptedBy(
   workflow: HostedWorkflow<never>,

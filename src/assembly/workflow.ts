@@ -55,50 +55,50 @@ import { workflowTool, type WorkflowToolOptions } from "./workflow-tool.ts";
 export interface WorkflowOptions<Input extends Schema = never, Output extends Schema = never>
   extends FlowOptions<InputOf<Input>>, JoinedStartOptions<InputOf<Input>> {
   /**
-   * Schema of the input: any Standard Schema that can describe itself as JSON Schema (zod), or a plain JSON Schema written
-   * `as const`. It is applied once, before the run exists; the run stores what it returns. If absent, every JSON value is
-   * an input.
+   * Schema of the input: any Standard Schema that can describe itself as JSON Schema (zod), or a plain JSON Schema
+   * written `as const`. It is applied once, before the run is created; the run stores the converted input. If
+   * absent, every JSON value is accepted.
    */
   readonly input?: Input;
-  /** Schema of the output. It is applied to what the function returns. If absent, the output is not checked. */
+  /** Schema of the output. It is applied to the return value of the function. If absent, the output is not checked. */
   readonly output?: Output;
-  /** What the workflow does, for people and for models that call it as a tool. */
+  /** Description of the workflow, for people and for models that call it as a tool. */
   readonly description?: string;
-  /** J9: version of the function. Change it when the order or the meaning of steps changes. */
+  /** Version of the function (J9). Change it when the order or the meaning of steps changes. */
   readonly version?: string;
   /**
-   * J9: what becomes of a run that another version has started: it is continued (`resume`), left to a worker of its version
-   * (`pin`), or fails (`refuse`). Default: `versionPolicy` of the runtime.
+   * How this version treats a run that another version has started (J9): it continues the run (`resume`), leaves it
+   * to a worker with the run's version (`pin`), or fails it (`refuse`). Default: `versionPolicy` of the runtime.
    */
   readonly versionPolicy?: "resume" | "pin" | "refuse";
   /** Agents and workflows that the function calls. They are registered together with the workflow. */
   readonly agents?: readonly HostedAgent[];
   /**
-   * Signals that the function waits for. The page offers each one with a form of its schema, and servers describe them. The
-   * function may wait for other signals too. Default: none.
+   * Signals for which the function waits. The page offers a form for each of them, made from its schema, and
+   * servers describe them. The function may also wait for other signals. Default: none.
    */
   readonly signals?: readonly Signal<never, unknown>[];
-  /** Updates that the function handles. Otherwise like `signals`. Default: none. */
+  /** Updates that the function handles. They are shown in the same way as `signals`. Default: none. */
   readonly updates?: readonly Update<never, unknown, never, unknown>[];
   /** Budget of each run, including its agents. If absent, a run has no limit. */
   readonly budget?: Partial<ExecutionBudget>;
   /**
-   * What compensations may spend in addition to what is left of the budget, for example on agents. If absent, they may
-   * spend only what is left.
+   * Amounts that compensations may spend in addition to the rest of the budget, for example on agents. If absent,
+   * they may spend only the rest.
    */
   readonly compensationBudget?: Partial<Omit<TopUp, "deadlineMs">>;
   /** Spawn budget of each run. */
   readonly spawnBudget?: Partial<SpawnBudget>;
   /**
-   * B5: what happens when a call of a run does not fit into `budget`: it fails (`end`), or a person is asked for a top-up while
-   * the task that calls is paused (`ask`). Default: `end`.
+   * What happens if a call of a run exceeds `budget` (B5): it fails (`end`), or a person is asked for a top-up
+   * while the calling task is paused (`ask`). Default: `end`.
    */
   readonly onBudget?: OnBudget;
-  /** B8: what limited top-ups may add to a run, in all. If absent, they add nothing. */
+  /** Maximum amounts that limited top-ups may add to a run in total (B8). If absent, they may add nothing. */
   readonly topUp?: Partial<TopUp>;
 }
 
-/** The kinds of the options of `workflow()`. */
+/** The data types of the options of `workflow()`. */
 export const workflowKinds = {
   input: is.any,
   output: is.any,
@@ -121,7 +121,7 @@ const workflowTable = optionTable(workflowKinds);
 
 /** Options of `Workflow.run`. */
 export interface RunWorkflowOptions<Context = unknown> extends StartOptions<Context> {
-  /** The runtime on which the run starts. Default: a runtime of the process that stores everything in memory. */
+  /** The runtime on which the run starts. Default: a runtime in this process that stores everything in memory. */
   readonly runtime?: Runtime;
 }
 
@@ -133,7 +133,7 @@ type WorkflowFunction<Input, Output, Context> = (
   input: Input,
 ) => Promise<Output>;
 
-/** A durable function. `workflow()` creates one. */
+/** A durable function. Create it with `workflow()`. */
 export class Workflow<Input = JsonValue, Output = unknown, Context = unknown> implements HostedWorkflow<
   Input,
   Output,
@@ -213,7 +213,7 @@ export class Workflow<Input = JsonValue, Output = unknown, Context = unknown> im
     if (topUp !== undefined) this.topUp = topUp;
   }
 
-  /** The schema of the input as JSON Schema. `undefined` if every JSON value is an input. */
+  /** The schema of the input as JSON Schema. `undefined` if every JSON value is accepted. */
   get inputSchema(): JsonSchema | undefined {
     return this.#input?.jsonSchema;
   }
@@ -225,8 +225,8 @@ export class Workflow<Input = JsonValue, Output = unknown, Context = unknown> im
   /** Executes a run. Only a worker calls it. */
   run(ctx: RunContext, inbox: TaskInbox): Promise<JsonValue>;
   /**
-   * Starts a run and returns its output. Throws the error that ended a run which did not complete. `runtime.start`
-   * returns the run instead.
+   * Starts a run and returns its output. If the run does not complete, throws the error that ended it. To get the
+   * run instead of its output, use `runtime.start`.
    */
   run(input: Input, options?: RunWorkflowOptions<Context>): Promise<Output>;
   run(first: RunContext | Input, second?: TaskInbox | RunWorkflowOptions<Context>): Promise<unknown> {
@@ -237,8 +237,8 @@ export class Workflow<Input = JsonValue, Output = unknown, Context = unknown> im
   }
 
   /**
-   * Returns a tool with which an agent calls the workflow. A call is a child task of the agent's run: it takes a seat, and
-   * what it spends counts against the budget of the run. The schema of the input must describe an object.
+   * Returns a tool with which an agent calls the workflow. A call is a child task of the agent's run: it needs a
+   * seat, and its costs are charged to the budget of the run. The schema of the input must describe an object.
    */
   asTool(options: WorkflowToolOptions = {}): Tool {
     return workflowTool(this, options);
@@ -269,7 +269,8 @@ export class Workflow<Input = JsonValue, Output = unknown, Context = unknown> im
 }
 
 /**
- * Declares a durable function: after a crash another worker continues it, and repeats no step whose result was recorded.
+ * Declares a durable function: after a crash another worker continues it, without repeating steps whose results
+ * were recorded.
  *
  * @example
  * ```ts
@@ -315,7 +316,7 @@ export function workflow<const In extends Schema = never, Output = unknown, Cont
     inputs: readonly InputOf<In>[],
   ) => Promise<Output & Serializable<Output>>,
 ): Workflow<GivenOf<In>, Output, Context>;
-/** With a schema of the output, the function returns what the schema accepts. */
+/** With a schema of the output, the function must return a value that the schema accepts. */
 export function workflow<const Out extends Schema, const In extends Schema = never, Context = unknown>(
   name: string,
   options: WorkflowOptions<In, Out> & { readonly output: Out },
@@ -364,7 +365,10 @@ function readerOf(
   return new SchemaReader({ schemaName, refuse }, schema);
 }
 
-/** Refuses a budget that a ledger would refuse, and one of time: `timeoutMs` limits each compensation. */
+/**
+ * Throws for a budget that a ledger would refuse, and for a time limit, because `timeoutMs` already limits each
+ * compensation.
+ */
 function checkBudgetOfCompensations(name: string, budget: Partial<TopUp>): void {
   const owner = `compensationBudget of workflow ${name}`;
   const { deadlineMs } = readTopUp(budget, owner);

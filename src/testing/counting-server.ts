@@ -36,8 +36,8 @@ export interface ServedAnswer {
 }
 
 /**
- * Computes the server's answer to a call. The server bills the call at once. If `hold` is set, the server sends the
- * answer only after `hold` resolves, so that a test can keep calls in flight.
+ * Computes the server's answer to a call. The server bills the call immediately. If `hold` is set, the server sends
+ * the answer only after `hold` resolves, so that a test can keep calls in flight.
  */
 export type Answering = (call: Omit<ServedCall, "billed">) => ServedAnswer & {
   readonly hold?: (book: CallBook) => Promise<unknown>;

@@ -23,9 +23,9 @@ export interface CrashOptions {
    */
   readonly worker: URL;
   /**
-   * The function that the worker's script passes to `runWorkerDuty`. If given, it does the work of a life that is not
-   * killed in this process, which saves the start of a process for half of the lives. It must close the store. Default:
-   * every life is a process.
+   * The function that the worker's script passes to `runWorkerDuty`. If given, the work of a worker that is not
+   * killed is done in this process. This avoids the start of a process for half of the workers. The function must
+   * close the store. Default: every worker is a separate process.
    */
   readonly inProcess?: DutyWork;
   /** Name of the workload, passed to the worker together with `data`. */
@@ -46,18 +46,22 @@ export interface CrashOptions {
   /** `true` if branches of one task run concurrently, so that their events have no fixed order. Default: `false`. */
   readonly sideBySide?: boolean;
   /**
-   * `true` if unreported calls may exhaust the budget. Then only the promises that hold for a run that stops early are
-   * checked.
+   * `true` if unreported calls may use up the budget. Then only the promises that apply to a run that stops early
+   * are checked.
    */
   readonly mayExhaust?: boolean;
   /** Whether the worker dies before or after the write. Default: both, one after the other. */
   readonly when?: readonly Death["when"][];
   /**
-   * Returns whether the worker is killed before or after write number `at`, counted from 1. `kinds` are the kinds of the
-   * writes without a crash; a worker that is killed may make more. Default: it is killed at every write.
+   * Returns whether the worker is killed before or after write number `at`, counted from 1. `kinds` are the kinds
+   * of the writes in a case without a crash; a worker that is killed may make additional writes. Default: it is
+   * killed at every write.
    */
   readonly kills?: (at: number, when: Death["when"], kinds: readonly string[]) => boolean;
-  /** If it returns a number, the worker that follows the death at write `at` dies too, at that number of its writes. */
+  /**
+   * If this function returns a number, the worker after the death at write `at` is killed too, at the write with
+   * this number.
+   */
   readonly again?: (at: number, when: Death["when"]) => number | undefined;
   /**
    * Maximum number of kills before or after a write. If the work is still not finished, the harness reports a failure.
@@ -279,7 +283,7 @@ class CrashLab {
   }
 }
 
-/** Does the work in this process. Work that takes longer than `boundMs` milliseconds has failed. */
+/** Does the work in this process. Fails if the work takes longer than `boundMs` milliseconds. */
 async function workHere(orders: WorkerOrders, work: DutyWork, boundMs: number): Promise<WorkerEnd> {
   const late = Promise.withResolvers<WorkerEnd>();
   const reason = `the work did not finish within ${boundMs} ms`;

@@ -170,7 +170,7 @@ function checkMoney(run: RunTrace, expected: RunTrace, mayExhaust: boolean): Bro
   return found;
 }
 
-/** B3: the usage of unreported calls that became known. */
+/** Returns the usage of unreported calls that became known later (rule B3). */
 function correctedIn({ events }: RunTrace): Spend {
   let [tokens, nanoUsd] = [0, 0];
   for (const event of events)
@@ -192,7 +192,7 @@ function checkStatement({ runId, events, money: { spent } }: RunTrace): Broken[]
   return [broken("spent", runId, `ends with ${turns} turns and ${costUsd} USD, ${known}`)];
 }
 
-/** Checks that the commits of an ended run hold in `usage` exactly what its ledger contains. */
+/** Checks that `usage` in the commits of an ended run contains exactly the same amounts as its ledger. */
 function checkTotals({ runId, events, money: { spent, totalled } }: RunTrace): Broken[] {
   if (!endsRun(events.at(-1))) return [];
   const units = ["tokens", "nanoUsd", "turns"] as const;

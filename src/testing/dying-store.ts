@@ -25,11 +25,11 @@ export interface DyingStore extends Store {
 }
 
 /**
- * Wraps a store so that its n-th write kills the process: before the write, or after it and before the caller gets the
- * result. Later calls never settle and never reach the store.
+ * Wraps a store so that its n-th write kills the process: before the write, or after it and before the caller gets
+ * the result. Later calls never settle and never reach the store.
  *
- * Every call that changes stored data is a write, in all contracts of the store. `leases.claim` counts only if it
- * returns a lease, and then the process always dies after it. Deltas are not durable and do not count.
+ * Every call that changes stored data is a write, in all contracts of the store. `leases.claim` is counted only if
+ * it returns a lease, and then the process always dies after it. Deltas are not durable and are not counted.
  */
 export function dyingStore(store: Store, { at, when, die = killProcess }: DyingStoreOptions): DyingStore {
   const kinds: string[] = [];

@@ -1,8 +1,8 @@
 import { canonicalJson, type Event, type EventType, type JsonObject } from "../kernel/index.ts";
 
 /**
- * Types of events that depend on a crash or on timing and are not compared: recovery, unreported calls, and waits of a task
- * that may or may not be needed.
+ * Types of events that depend on a crash or on timing and are not compared: recovery, unreported calls, and waits
+ * of a task, which depend on the timing.
  */
 const ofRecovery: ReadonlySet<EventType> = new Set([
   "run_recover",
@@ -12,8 +12,8 @@ const ofRecovery: ReadonlySet<EventType> = new Set([
   "task_wake",
 ]);
 /**
- * Types of events that are emitted when mail is read. Their order is fixed, their position among the events of tasks is
- * not.
+ * Types of events that are emitted when mail is read. Their order is fixed, but not their position among the events
+ * of tasks.
  */
 const ofOrders: ReadonlySet<EventType> = new Set([
   "run_pause",
@@ -28,8 +28,8 @@ const ofOrders: ReadonlySet<EventType> = new Set([
   "budget_top_up",
 ]);
 /**
- * Names of event data that are not compared: times, seqs, ids of inputs and spend. Spend includes unreported calls and is checked against
- * the ledger instead.
+ * Names of event data that are not compared: times, sequence numbers, ids of inputs, and spend. Spend includes
+ * unreported calls and is checked against the ledger instead.
  */
 const ofTheMoment: ReadonlySet<string> = new Set([
   "durationMs",
@@ -89,7 +89,10 @@ function textOf(told: object): string {
   return canonicalJson(told).replaceAll(drawn, "$1");
 }
 
-/** E1: describes the first event whose seq is not its position in the log, or returns `undefined` if there is none. */
+/**
+ * Describes the first event whose sequence number is not its position in the log (rule E1). Returns `undefined` if
+ * there is no such event.
+ */
 export function findGap(events: readonly Event[]): string | undefined {
   const place = events.findIndex(({ seq }, index) => seq !== index);
   return place < 0 ? undefined : `at place ${place} stands seq ${events[place]?.seq}`;

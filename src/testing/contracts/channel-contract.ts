@@ -1,7 +1,7 @@
 import { formatAgentId, type HostedAgent } from "../../kernel/index.ts";
 import type { ContractHarness } from "./contract-harness.ts";
 
-/** A message that a person sends. All ids are texts of digits, so that every platform can have them. */
+/** A message that a person sends. All ids consist of digits, so that they are valid on every platform. */
 export interface SaidMessage {
   readonly senderId: string;
   readonly conversationId: string;
@@ -9,40 +9,46 @@ export interface SaidMessage {
   readonly text: string;
 }
 
-/** A message that the platform has accepted from the channel. */
+/** A message from the channel that the platform has accepted. */
 export interface HeardMessage {
   readonly conversationId: string;
   readonly text: string;
   readonly choices: readonly { readonly label: string; readonly data: string }[];
 }
 
-/** A channel on a platform that the test controls. */
+/** A channel, connected to a platform that the test simulates. */
 export interface ChannelWorld {
-  /** Delivers a message to the channel, as its platform does. Resolves when the channel has accepted it. */
+  /** Delivers a message to the channel, as the platform would do. Resolves when the channel has accepted it. */
   say(message: SaidMessage): Promise<void>;
-  /** Chooses an answer to a question in the name of a sender. Returns the text that the sender is shown. */
+  /**
+   * Answers a question by choosing one of its answers, in the name of a sender. Returns the text that is shown to
+   * the sender.
+   */
   choose(choice: Omit<SaidMessage, "messageId" | "text"> & { readonly data: string }): Promise<string>;
-  /** Resolves with all messages that the platform has accepted, in their order, once there are this many. */
+  /** Resolves with all messages that the platform has accepted, in their order, when there are at least `count`. */
   heard(count: number): Promise<readonly HeardMessage[]>;
-  /** Approves the pairing code in a text, for a user. */
+  /** Approves the pairing code that a text contains, for a user. */
   pair(text: string, userId: string): Promise<void>;
   revoke(senderId: string): Promise<void>;
-  /** Closes the channel and its runtime, and opens both again on the same store. */
+  /** Closes the channel and its runtime, and opens both again with the same store. */
   restart(): Promise<void>;
 }
 
-/** What `channelContract` receives: the functions of a test runner, and a channel on a platform of the test. */
+/**
+ * The functions that `channelContract` receives: those of a test runner, and one that opens a channel with a
+ * simulated platform.
+ */
 export interface ChannelHarness extends Pick<ContractHarness, "test" | "expect"> {
   /**
-   * Opens the channel on a new store, with the agent of `channelAgent()`. Its allow list has the sender `1` with the user
-   * `ann`, and the sender `2` with the user `bob`; all other senders can be paired.
+   * Opens the channel on a new store, with the agent of `channelAgent()`. Its allow list contains the sender `1`
+   * with the user `ann`, and the sender `2` with the user `bob`; all other senders can be paired.
    */
   readonly open: () => Promise<ChannelWorld>;
 }
 
 /**
- * The agent of the channel contract. It answers `echo: TEXT`; `whoami` names the user; `ask TEXT` asks for a
- * confirmation; `name` asks for a text; `hold` waits until it is cancelled.
+ * Returns the agent of the channel contract. It answers `echo: TEXT`; `whoami` returns the user; `ask TEXT` asks
+ * for a confirmation; `name` asks for a text; `hold` waits until it is cancelled.
  */
 export function channelAgent(): HostedAgent {
   return {

@@ -30,7 +30,7 @@ import {
 const bytes = (size: number): Uint8Array =>
   Uint8Array.from({ length: size }, (_, index) => (index * 31) % 256);
 
-/** A text that is large enough to be a content. */
+/** Returns a text that is large enough to be stored as a content. */
 const long = (name: string, length = 3 * contentThreshold): string =>
   name.repeat(Math.ceil(length / name.length));
 
@@ -38,7 +38,7 @@ function appended(entry: SessionEntry, visibility: "hidden" | "visible" = "visib
   return { type: "append", sessionId, agentId, entry, visibility };
 }
 
-/** A commit whose record, event and entry hold the same tool output. */
+/** Returns a commit whose record, event and entry contain the same tool output. */
 function toolCommit(runId: RunId, text: string): Commit {
   const output = { type: "text", text } as const;
   const result = { output, isError: false };

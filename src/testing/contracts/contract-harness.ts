@@ -9,7 +9,8 @@ export interface Assertion {
 }
 
 /**
- * The test functions and the store that a contract suite receives, so that `reeve/testing/contracts` depends on no test runner.
+ * The test functions and the store that a contract suite receives. They are parameters so that
+ * `reeve/testing/contracts` depends on no test runner.
  */
 export interface ContractHarness {
   readonly test: (name: string, body: () => Promise<void>) => void;
@@ -17,13 +18,13 @@ export interface ContractHarness {
   /** Opens a new, empty store. Each test calls it once. */
   readonly open: () => Promise<Store>;
   /**
-   * Opens the store of the current test a second time, as another process would. A store that only one process can use
-   * is returned itself.
+   * Opens the store of the current test a second time, as another process would do. If only one process can use the
+   * store, returns the same store object.
    */
   readonly reopen: () => Promise<Store>;
   /**
-   * L12: makes the store of the current test lose the registration of a worker, for example by deleting its lock file.
-   * If absent, registrations cannot be lost.
+   * Makes the store of the current test lose the registration of a worker (L12), for example by deleting its lock
+   * file. If absent, registrations cannot be lost.
    */
   readonly loseWorker?: (workerId: string) => Promise<void>;
 }

@@ -11,7 +11,7 @@ import {
 import type { ContractHarness } from "./contract-harness.ts";
 import { agentId, runRecord, sessionId, sessionEntry as entry } from "./store-fixtures.ts";
 
-/** Tests of which sessions `Sessions.collect` deletes. */
+/** Tests which sessions `Sessions.collect` deletes. */
 export function forgottenSessionContract({ test, expect, open }: ContractHarness): void {
   const runId = formatRunId("a");
   const append = (which: SessionEntry, session: SessionId): SessionChange => ({

@@ -28,7 +28,7 @@ const back: SessionEntry = {
   taskId: null,
 };
 
-/** Tests of changes that need an idle session. */
+/** Tests of changes that are possible only in an idle session. */
 export function idleSessionContract({ test, expect, open }: ContractHarness): void {
   const move = async (store: Store): Promise<string | undefined> =>
     (await store.sessions.apply([append(back)], { whenIdle: sessionId }))?.runId;

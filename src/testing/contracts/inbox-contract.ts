@@ -23,7 +23,7 @@ export function inboxContract({ test, expect, open }: ContractHarness): void {
   const message = (id: string, from = ann): Message => ({ id, from, to, body: { n: id }, sentAt: 1 });
   const ids = (deliveries: readonly Delivery[]): string[] => deliveries.map(({ message: { id } }) => id);
 
-  /** A message sent from a run of the sender. If `asks` is `true`, the sender expects a reply. */
+  /** Returns a message that a run of the sender sends. If `asks` is `true`, the sender expects a reply. */
   const inRun = (id: string, run: string, { from = ann, asks = false } = {}): Message => {
     const runId = formatRunId(run);
     return {

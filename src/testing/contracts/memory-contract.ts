@@ -2,7 +2,7 @@ import type { JsonObject, Memory, MemoryScope } from "../../kernel/index.ts";
 import type { ContractHarness } from "./contract-harness.ts";
 import type { FakeClock } from "../fake-clock.ts";
 
-/** What `memoryContract` receives: the functions of a test runner, and new memories. */
+/** The parameters of `memoryContract`: the functions of a test runner, and a function that opens new memories. */
 export interface MemoryHarness extends Pick<ContractHarness, "test" | "expect"> {
   /** Opens a new, empty memory and returns it with the clock that it uses. Each test calls it once. */
   readonly open: () => Promise<{ readonly memory: Memory; readonly clock: FakeClock }>;

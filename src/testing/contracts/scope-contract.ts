@@ -30,7 +30,7 @@ const others: readonly TenantScope[] = [
   { tenantId: "" },
 ];
 
-/** Tests of S6: for a caller with a scope, the runs, sessions and dead letters of others do not exist. */
+/** Tests of S6: for a caller with a scope, the runs, sessions and dead letters of other users do not exist. */
 export function scopeContract({ test, expect, open }: ContractHarness): void {
   const owner = { tenantId: "acme", userId: "ann" };
   const record = (name: string, more: Partial<RunRecord> = owner): RunRecord => ({

@@ -20,7 +20,7 @@ import {
 } from "./store-fixtures.ts";
 
 const to = formatSessionId("copy");
-/** What a copy has in common in these tests. */
+/** Fields that all copies in these tests share. */
 const found = { sessionId: to, agentId, tenantId: null, userId: null, name: null, updatedAt: 1 };
 const outside = { at: 1, runId: null, taskId: null } as const;
 const runId = formatRunId("a");

@@ -32,7 +32,7 @@ export async function ownRunOf(store: Store, name: string, owner: Owner = {}, wo
   return lease;
 }
 
-/** Creates a run with one commit that holds this usage. */
+/** Creates a run with one commit that contains this usage. */
 export async function spend(
   store: Store,
   name: string,
@@ -44,7 +44,7 @@ export async function spend(
   return lease.runId;
 }
 
-/** The keys and the costs in dollars of the rows. */
+/** Returns the keys of the rows, and their costs in dollars. */
 export async function costs(store: Store, query: UsageQuery): Promise<[string | null, number][]> {
   return (await store.usage.sum(query)).map(({ key, costUsd }) => [key, costUsd]);
 }

@@ -9,17 +9,17 @@ import {
   type EngineRuntimeOptions,
 } from "./engine-world.ts";
 
-/** A dollar buys a thousand output tokens, and input costs nothing. */
+/** Prices at which a dollar pays for a thousand output tokens, and input costs nothing. */
 const priced: EngineRuntimeOptions = { prices: { find: () => ({ inputUsd: 0, outputUsd: 1e-3 }) } };
 const request = { provider: "contract", model: "metered", inputTokens: 10, maxOutputTokens: 100 };
 const question = { toolName: "write", callId: "call-1", input: { path: "a.txt" }, reason: "writes a file" };
 
-/** A metered call that has produced `outputTokens`. */
+/** Returns the result of a metered call that has produced `outputTokens` tokens. */
 function used<Value extends JsonValue>(value: Value, outputTokens: number): MeteredResult<Value> {
   return { value, usage: { inputTokens: 10, outputTokens } };
 }
 
-/** Rounded to nano-USD, because sums of floating-point numbers differ in their last digits. */
+/** Rounds costs to nano-USD, because sums of floating-point numbers differ in their last digits. */
 function rounded(costUsd: number | null): number {
   return Number((costUsd ?? 0).toFixed(9));
 }

@@ -30,7 +30,7 @@ import {
   spawnChild,
 } from "./engine-world.ts";
 
-/** Waits until a run has started the run with this id. */
+/** Waits until a run has started another run with the id `id`, and returns the latter. */
 async function startedBy(runtime: Runtime, run: RunHandle, id: string): Promise<RunHandle> {
   const runId = formatRunId(id);
   for await (const event of run.events())

@@ -18,7 +18,7 @@ import {
 
 type Code = Parameters<typeof workflowOf>[1];
 
-/** A workflow whose input is an object with a text `shop`. `readInput` adds the member `currency`. */
+/** Returns a workflow whose input is an object with a text `shop`. `readInput` adds the member `currency`. */
 function orderOf(
   run: Code,
   more: Partial<HostedWorkflow> = {},

@@ -21,7 +21,7 @@ import {
   type EngineHarness,
 } from "./engine-world.ts";
 
-/** Does a step and registers what undoes it. `log` receives both. */
+/** Does a step and registers a compensation for it. Both write to `log`. */
 async function doStep(ctx: RunContext, log: string[], name: string): Promise<void> {
   await ctx.step(name, async () => (log.push(name), null));
   await ctx.compensate(`undo ${name}`, async ({ status }) => log.push(`undo ${name} ${status}`));
@@ -29,7 +29,7 @@ async function doStep(ctx: RunContext, log: string[], name: string): Promise<voi
 
 const quick = { baseDelayMs: 1, jitter: 0 };
 
-/** Cases about compensations and about code that no cancel reaches. */
+/** Cases about compensations and about code that is not interrupted by a cancel. */
 export function compensationCases(harness: EngineHarness): void {
   const { expect } = harness;
   const declare = casesOf(harness);

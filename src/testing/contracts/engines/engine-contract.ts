@@ -59,7 +59,7 @@ export function engineContract(harness: EngineHarness): void {
   topUpCases(harness);
 }
 
-/** Cases about G1 to G5: who executes a run, and when. */
+/** Cases about G1 to G5: which worker executes a run, and when. */
 function ownershipCases({ test, expect, engine, prepare, open }: EngineHarness): void {
   const agent = (name: string, run: (ctx: RunContext) => Promise<JsonValue>): HostedAgent => ({
     id: formatAgentId({ name }),
@@ -112,7 +112,7 @@ function ownershipCases({ test, expect, engine, prepare, open }: EngineHarness):
     const { promise: all, resolve: haveStarted } = Promise.withResolvers<void>();
     let [started, lost] = [0, 0];
     const reader = agent("flooded", async () => (++started === flood && haveStarted(), null));
-    /** Counts the attempts for which another worker was first. */
+    /** Wraps a store to count the claims at which another worker was faster. */
     const counting = (store: Store): Store => {
       const create: Store["journal"]["create"] = async (...args) => {
         const creation = await store.journal.create(...args);
@@ -370,7 +370,7 @@ function ownershipCases({ test, expect, engine, prepare, open }: EngineHarness):
   });
 }
 
-/** An engine that executes nothing by itself: the test executes runs with its port and host. */
+/** Returns an engine that executes nothing by itself. The test executes runs through its port and host. */
 function capturingEngine(kind: string): {
   readonly engine: EngineFactory;
   readonly host: () => RunHost;

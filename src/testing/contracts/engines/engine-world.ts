@@ -21,34 +21,37 @@ import type { ContractHarness } from "../contract-harness.ts";
 
 /** Options of a runtime that a case of the engine contract sets. */
 export interface EngineRuntimeOptions {
-  /** J9: as the option of `openRuntime`. Default: `"resume"`. */
+  /** Same as the option of `openRuntime` (J9). Default: `"resume"`. */
   readonly versionPolicy?: "resume" | "pin" | "refuse";
-  /** B7: as the options of `openRuntime`. Default: no caps. */
+  /** Same as the option of `openRuntime` (B7). Default: no caps. */
   readonly caps?: SpendingCaps;
   readonly capWaitMs?: number;
-  /** As the option of `openRuntime`. Default: 0. */
+  /** Same as the option of `openRuntime`. Default: 0. */
   readonly suspendAfterMs?: number;
-  /** As the option of `openRuntime`. Default: the first restart of failed code after 5 seconds. */
+  /** Same as the option of `openRuntime`. Default: failed code is restarted for the first time after 5 seconds. */
   readonly runRetry?: { readonly baseDelayMs: number };
   readonly prices?: PriceTable;
   /** L21: as the option of `openRuntime`. */
   readonly host?: string;
   /**
-   * Name of the workers of the case that host the same agents, for an engine that needs to know it. Default: all workers
-   * of the case host the same.
+   * Name of the group of workers in the case that host the same agents, for an engine that needs this information.
+   * Default: all workers of the case host the same agents.
    */
   readonly group?: string;
 }
 
-/** What `engineContract` receives: the functions of a test runner, the engine, and runtimes on new stores. */
+/**
+ * The parameters of `engineContract`: the functions of a test runner, the engine, and functions that create stores
+ * and runtimes.
+ */
 export interface EngineHarness extends Pick<ContractHarness, "test" | "expect"> {
   /** Creates the engine under test. */
   readonly engine: EngineFactory;
   /** Whether `Engine.hostsPrograms` is `true`. Default: `false`. */
   readonly hostsPrograms?: boolean;
-  /** Creates a new, empty store. Each call of the result opens it, as another process would. */
+  /** Creates a new, empty store. Each call of the returned function opens this store, as another process would do. */
   readonly prepare: () => Promise<() => Promise<Store>>;
-  /** Opens a runtime with a short `pollMs` and `suspendAfterMs: 0`. Without a known price, a model costs nothing. */
+  /** Opens a runtime with a short `pollMs` and `suspendAfterMs: 0`. A model without a known price costs nothing. */
   readonly open: (
     store: Store,
     engine: EngineFactory,
@@ -68,7 +71,7 @@ export class EngineWorld {
     this.#openStore = openStore;
   }
 
-  /** Opens a runtime with the engine under test, as another process would. */
+  /** Opens a runtime with the tested engine, as another process would do. */
   async open(workerId = "one", options?: EngineRuntimeOptions): Promise<Runtime> {
     const { engine, open } = this.#harness;
     const runtime = await open(await this.#openStore(), engine, workerId, options);
@@ -76,7 +79,10 @@ export class EngineWorld {
     return runtime;
   }
 
-  /** Closes the runtime of a run, opens another one that hosts `agent`, and returns the run there. */
+  /**
+   * Closes the runtime of a run, opens another runtime that hosts `agent`, and returns the run from the new
+   * runtime.
+   */
   async takeOver(
     former: Runtime,
     run: RunHandle<unknown>,
@@ -94,7 +100,7 @@ export class EngineWorld {
   }
 }
 
-/** Declares a case of the engine contract. The runtimes that it opens are closed at its end. */
+/** Declares a case of the engine contract. The runtimes that the case opens are closed at its end. */
 export type DeclareCase = (title: string, body: (world: EngineWorld) => Promise<void>) => void;
 
 export function casesOf(harness: EngineHarness): DeclareCase {
@@ -123,7 +129,7 @@ export function workflowOf(
   return { ...agentOf(name, run), name, runKind: "workflow", ...more };
 }
 
-/** Spawns a child. Throws if the seat is refused. */
+/** Starts a child task. Throws if the seat is refused. */
 export async function spawnChild(
   ctx: RunContext,
   { id }: HostedAgent,
@@ -162,8 +168,8 @@ export async function eventOf<Type extends EventType>(
 }
 
 /**
- * Calls a function with a time that grows until the function returns `true`. It returns `false` if the time was over before it had
- * done its part, as on a busy machine.
+ * Calls a function with increasing times until it returns `true`. It must return `false` if the time was too short,
+ * as on a busy machine.
  */
 export async function untilLongEnough(
   fromMs: number,
@@ -172,7 +178,7 @@ export async function untilLongEnough(
   for (let timeMs = fromMs; !(await work(timeMs)); timeMs *= 4);
 }
 
-/** Waits until a task of the run suspends itself, or until the run ends without that. Returns whether one did. */
+/** Waits until a task of the run suspends itself, or until the run ends. Returns whether a task suspended itself. */
 export async function suspendsItself(run: RunHandle<unknown>): Promise<boolean> {
   for await (const { type } of run.events()) if (type === "task_suspend") return true;
   return false;

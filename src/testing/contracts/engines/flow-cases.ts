@@ -8,7 +8,7 @@ import {
 } from "../../../kernel/index.ts";
 import { agentOf, casesOf, runIn, suspended, workflowOf, type EngineHarness } from "./engine-world.ts";
 
-/** An agent with limits. Its input is the key. */
+/** Returns an agent with limits of concurrency and rate. Its input is used as the key. */
 function limited(run: Parameters<typeof agentOf>[1], flow: FlowOptions): HostedAgent {
   return agentOf("order", run, { flowOf: flowControl("agent order", "order", flow) });
 }

@@ -10,7 +10,7 @@ import {
   type EngineHarness,
 } from "./engine-world.ts";
 
-/** Waits for a signal, then returns what is in its queues. */
+/** Returns an agent that waits for a signal, and then returns the content of its queues. */
 function lateReader(): HostedAgent {
   return agentOf("reader", async (ctx) => {
     await ctx.waitForSignal("go");
@@ -23,7 +23,7 @@ async function withdrawals(run: RunHandle): Promise<readonly Event<"input_withdr
   return events.flatMap((event) => (event.type === "input_withdraw" ? [event.data] : []));
 }
 
-/** Cases about input that a caller takes back. */
+/** Cases about input that a caller withdraws. */
 export function inputCases(harness: EngineHarness): void {
   const { expect } = harness;
   const declare = casesOf(harness);

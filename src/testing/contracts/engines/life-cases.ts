@@ -2,7 +2,7 @@ import { Fault, messageText, userMessage, type HostedAgent, type JsonValue } fro
 import { scriptedModel } from "../../scripted-model.ts";
 import { agentOf, casesOf, eventOf, eventsOf, runIn, type EngineHarness } from "./engine-world.ts";
 
-/** Time until the fire of a schedule, which must be in the future when the schedule is stored. */
+/** Time until a schedule fires. It must still be in the future when the schedule is stored. */
 const fireInMs = 1_500;
 
 const question = { toolName: "publish", callId: "publish-1", input: { draft: "a" }, reason: "It is public." };

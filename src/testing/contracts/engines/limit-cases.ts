@@ -33,7 +33,7 @@ async function callModel(ctx: RunContext, times: number): Promise<string> {
   return "done";
 }
 
-/** What abandons a branch that has not settled, at the signal `go`. */
+/** Functions that abandon an unsettled branch at the signal `go`, by name. */
 const abandoning: Readonly<Record<string, (ctx: RunContext, slow: Branch<null>) => Promise<unknown>>> = {
   "ctx.race": (ctx, slow) => ctx.race({ slow, fast: takeGo }),
   "ctx.race with a fault": (ctx, slow) => faultOf(ctx.race({ slow, failing: failAtGo })),
@@ -57,7 +57,10 @@ async function faultOf(work: Promise<unknown>): Promise<void> {
   });
 }
 
-/** A tool that works until its timeout: a body that only waits for a step would let the run be suspended. */
+/**
+ * Returns a tool that works until its timeout. It does not only wait for a step, because then the run could be
+ * suspended.
+ */
 function slowTool(name: string, timeoutMs: number, start: (ctx: RunContext) => Promise<unknown>): Tool {
   return {
     name,
@@ -81,15 +84,16 @@ function slowTool(name: string, timeoutMs: number, start: (ctx: RunContext) => P
 const usage = { inputTokens: 10, outputTokens: 0 };
 const callUsd = 10e-9;
 /**
- * A cap for one open call: a call holds 80e-6 USD for its output and less than 1e-6 for its input, so that not even one token of output is
- * left for a second one. Its cost leaves room for it.
+ * A cap that allows only one open call. A call reserves 80e-6 USD for its output and less than 1e-6 for its input,
+ * so that the rest is not sufficient for even one output token of a second call. When the first call has ended, its
+ * cost leaves enough for a second call.
  */
 const oneCall: EngineRuntimeOptions = {
   caps: { perDayUsd: 82e-6 },
   prices: { find: () => ({ inputUsd: 1e-9, outputUsd: 4e-6 }) },
 };
 
-/** A model whose calls are open until `answer()`. `begun` resolves with the first one. */
+/** Returns a model whose calls stay open until `answer()` is called. `begun` resolves at the first call. */
 function heldModel(answers: Model) {
   const [begun, answered] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()];
   const open = async (): Promise<void> => {
@@ -108,7 +112,10 @@ function heldModel(answers: Model) {
   return { model, begun: begun.promise, answer: answered.resolve };
 }
 
-/** Two workers and two runs that make one call each. That of `holder` is open until `answer()`. */
+/**
+ * Starts two workers and two runs that make one call each. The call of `holder` stays open until `answer()` is
+ * called.
+ */
 async function besideAnOpenCall(world: EngineWorld, options: EngineRuntimeOptions) {
   const models = {
     holder: scriptedModel([{ text: "hm", usage }]),
@@ -197,7 +204,10 @@ export function limitCases(harness: EngineHarness): void {
     await ctx.waitForSignal("never");
     return null;
   };
-  /** An agent whose code abandons what has spawned `hirer`. Its next child needs the seat of an abandoned one. */
+  /**
+   * Returns an agent that abandons the branch in which it has started `hirer`. Its next child needs the seat of an
+   * abandoned task.
+   */
   const abandoner = (abandon: (ctx: RunContext) => Promise<unknown>, tools: readonly Tool[] = []) =>
     agentOf(
       "abandoner",
@@ -551,7 +561,10 @@ export function limitCases(harness: EngineHarness): void {
   );
 }
 
-/** A parent that spawns `low`, and after the signal `hurry` the more urgent `high`. Returns their outputs. */
+/**
+ * Returns a parent that starts `low`, and after the signal `hurry` the more urgent `high`. It returns the outputs
+ * of both.
+ */
 function preempting(low: HostedAgent, high: HostedAgent): HostedAgent {
   return agentOf(
     "parent",

@@ -16,7 +16,7 @@ import {
   type EngineHarness,
 } from "./engine-world.ts";
 
-/** An agent that publishes, handles updates that are numbers, and ends with the first that is above 9. */
+/** Returns an agent that publishes a value, handles updates that are numbers, and ends at the first number above 9. */
 function counter(handled: number[] = []): HostedAgent {
   return agentOf("counter", async (ctx) => {
     for (let sum = 0; ;) {
@@ -206,7 +206,10 @@ export function messageCases(harness: EngineHarness): void {
 export function promiseCases(harness: EngineHarness): void {
   const { expect } = harness;
   const declare = casesOf(harness);
-  /** Publishes the ids of two promises and waits for both, and for the first one again. */
+  /**
+   * Returns an agent that publishes the ids of two promises, waits for both, and then waits for the first one
+   * again.
+   */
   const waiter = (): HostedAgent =>
     agentOf("waiter", async (ctx) => {
       const [first, second] = [ctx.newPromise(), ctx.newPromise()];

@@ -27,7 +27,7 @@ const request: MeteredRequest = {
   maxOutputTokens: 100,
 };
 const program: ProgramOptions = { name: "clerk", source: "acp" };
-/** The run leaves memory as soon as the program only waits. */
+/** Options with which the run leaves memory as soon as the program only waits. */
 const impatient: ProgramOptions = { ...program, idleMs: 0 };
 const write: ForeignCall = { callId: "call-1", toolName: "write", input: { path: "a.txt" } };
 const twoSeats = { spawnBudget: { maxAgents: 2, allowPreempt: true } };
@@ -36,7 +36,7 @@ async function used(): Promise<MeteredResult<null>> {
   return { value: null, usage: { inputTokens: 10, outputTokens: 1 } };
 }
 
-/** An agent whose task is one attempt of a program. */
+/** Returns an agent whose task consists of one attempt of a program. */
 function programOf(
   name: string,
   body: (attempt: AttemptContext, ctx: RunContext) => Promise<JsonValue>,
@@ -45,7 +45,7 @@ function programOf(
   return agentOf(name, (ctx) => ctx.attempt("work", (attempt) => body(attempt, ctx), { program: options }));
 }
 
-/** A parent that hires `low`, and `high` once `hurry` resolves, which takes the seat of `low`. */
+/** Returns a parent that hires `low`, and then `high` when `hurry` resolves; `high` takes the seat of `low`. */
 function company(low: HostedAgent, high: HostedAgent, hurry: Promise<void>): HostedAgent {
   return agentOf(
     "lead",
@@ -59,7 +59,7 @@ function company(low: HostedAgent, high: HostedAgent, hurry: Promise<void>): Hos
   );
 }
 
-/** Cases about programs that live in an attempt (H2, H7), and about their questions and reports. */
+/** Cases about programs that run inside an attempt (H2, H7), and about their questions and reports. */
 export function programCases(harness: EngineHarness): void {
   const { expect, hostsPrograms = false } = harness;
   if (!hostsPrograms) return refusalCase(harness);
@@ -415,7 +415,7 @@ export function programCases(harness: EngineHarness): void {
     expect(await there.pendingApprovals()).toEqual([]);
   });
 
-  /** A run that is paused and bound to the machine build-1, which has no worker any more. */
+  /** Creates a paused run that is bound to the machine build-1, which no longer has a worker. */
   const pausedElsewhere = async (world: EngineWorld) => {
     const one = await world.open("one", { host: "build-1" });
     const agent = programOf("clerk", (attempt) => attempt.permit(write).then(({ decision }) => decision), {
@@ -455,7 +455,7 @@ export function programCases(harness: EngineHarness): void {
   });
 }
 
-/** An engine that takes runs from their workers cannot keep a program alive. */
+/** Case for an engine that may take runs away from their workers: it cannot keep a program alive. */
 function refusalCase(harness: EngineHarness): void {
   casesOf(harness)("program: an engine that cannot keep it alive refuses it by name", async (world) => {
     const runtime = await world.open();

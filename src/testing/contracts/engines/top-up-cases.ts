@@ -30,7 +30,7 @@ async function talk(ctx: RunContext, turns: number): Promise<string> {
   return last;
 }
 
-/** An agent that asks for a top-up at its budget of one turn, and needs three. */
+/** Returns an agent with a budget of one turn that needs three turns, and asks for a top-up. */
 function asking(model: ScriptedModel): HostedAgent {
   return agentOf("asker", (ctx) => talk(ctx, 3), {
     models: { main: model },
@@ -39,7 +39,7 @@ function asking(model: ScriptedModel): HostedAgent {
   });
 }
 
-/** The seats that the events of a run say are taken, beside that of the root. */
+/** Returns the seats that are taken according to the events of a run, without the seat of the root. */
 async function seatEvents(run: RunHandle): Promise<readonly string[]> {
   const events = await eventsOf(run);
   return events.flatMap(({ type, taskId }) => (type.startsWith("seat_") ? [`${taskId} ${type}`] : []));

@@ -13,7 +13,7 @@ import {
 const step = (ctx: RunContext, name: string, formerly?: string): Promise<string> =>
   ctx.step(name, async () => name, formerly === undefined ? {} : { formerly });
 
-/** Cases about code that changes under its runs, and about runs that start a new history. */
+/** Cases about code that changes while its runs exist, and about runs that start a new history. */
 export function upgradeCases(harness: EngineHarness): void {
   const { expect } = harness;
   const declare = casesOf(harness);

@@ -24,7 +24,7 @@ import {
 
 type Code = Parameters<typeof agentOf>[1];
 
-/** A workflow whose input is an object with a number `cents`. `readInput` adds the member `currency`. */
+/** Returns a workflow whose input is an object with a number `cents`. `readInput` adds the member `currency`. */
 function pricedOf(name: string, run: Code, more: Partial<HostedWorkflow> = {}): HostedWorkflow<JsonValue> {
   const readInput = (input: JsonValue): JsonValue => {
     const { cents } = (input ?? {}) as { readonly cents?: JsonValue };
@@ -228,7 +228,7 @@ export function retryCases(harness: EngineHarness): void {
   );
 }
 
-/** Cases about errors of a workflow's own code. */
+/** Cases about errors in the code of a workflow. */
 export function restartCases(harness: EngineHarness): void {
   const { expect } = harness;
   const declare = casesOf(harness);
@@ -325,7 +325,7 @@ export function signalCases(harness: EngineHarness): void {
   );
 }
 
-/** Cases about sleeps, limits of time and delayed starts. */
+/** Cases about sleeps, time limits and delayed starts. */
 export function timeCases(harness: EngineHarness): void {
   const { expect } = harness;
   const declare = casesOf(harness);

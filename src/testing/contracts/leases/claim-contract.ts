@@ -20,7 +20,10 @@ type Choice = Partial<
 
 const first = { number: 0, at: 1 } as const;
 
-/** Tests of what a worker may ask of `Leases.claim`, and of what a store tells its listeners and workers. */
+/**
+ * Tests of the parameters of `Leases.claim`, and of the notifications that a store sends to its listeners and
+ * workers.
+ */
 export function claimContract({ test, expect, open, loseWorker }: ContractHarness): void {
   const claim = async (store: Store, choice: Choice = {}, workerId = "w1"): Promise<readonly Lease[]> =>
     store.leases.claim({ workerId, limit: 10, now: 0, ...choice });
@@ -292,7 +295,7 @@ export function claimContract({ test, expect, open, loseWorker }: ContractHarnes
     expect(await claimed(store, { limit: 1 })).toEqual([b2]);
   });
 
-  /** Collects the changes that the store announces while `work` runs, until one of each kind has come. */
+  /** Collects the changes that the store announces while `work` runs, until there is one of each kind. */
   const changesOf = async (
     store: Store,
     kinds: readonly StoreChange["kind"][],

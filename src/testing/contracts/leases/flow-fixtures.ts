@@ -20,7 +20,7 @@ export function slots(key: string, limit: number): RunFlow {
   return { concurrency: { name: "order", key, limit } };
 }
 
-/** Creates a run with limits, in a session of its own. */
+/** Creates a run with limits, in a separate session. */
 export async function create(store: Store, name: string, flow: RunFlow, more: More = {}): Promise<RunId> {
   const record = { ...runRecord(name), sessionId: formatSessionId(name), flow, ...more };
   await store.journal.create(record, first);

@@ -137,7 +137,7 @@ export function leaseContract({ test, expect, open }: ContractHarness): void {
     expect(await claimed(store, "w2")).toEqual([lease.runId]);
   });
 
-  /** Lets a worker claim the run and die. Returns the number of recoveries that its lease shows. */
+  /** Lets a worker claim the run and crash. Returns the number of recoveries in the lease. */
   const claimAndDie = async (store: Store, workerId: string): Promise<number> => {
     const [lease] = await claimBy(store, workerId);
     await store.leases.dismiss(workerId);
@@ -250,7 +250,7 @@ export function leaseContract({ test, expect, open }: ContractHarness): void {
     expect((again?.epoch ?? 0) > lease.epoch).toBe(true);
   });
 
-  /** The optional methods that combine two writes, or `undefined` if the store lacks them. */
+  /** Returns the optional methods that combine two writes, or `undefined` if the store does not have them. */
   const together = (store: Store) => {
     const createAndClaim = store.journal.createAndClaim?.bind(store.journal);
     const appendAndRelease = store.journal.appendAndRelease?.bind(store.journal);

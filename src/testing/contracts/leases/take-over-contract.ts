@@ -8,7 +8,7 @@ import {
 import type { ContractHarness } from "../contract-harness.ts";
 import { agentId, createRun, ownRun, runRecord } from "../store-fixtures.ts";
 
-/** Tests of the parts of `Leases` that serve an engine which knows by itself who executes a run. */
+/** Tests of the parts of `Leases` for an engine that decides itself which worker executes a run. */
 export function takeOverContract({ test, expect, open }: ContractHarness): void {
   const takeOver = async (
     store: Store,
