@@ -1,5 +1,6 @@
 // Checks the repository: node build/check.ts [--all | --full]. `npm run check`, `npm test` and `npm run test:full` call it.
 import { spawn } from "node:child_process";
+import { availableParallelism } from "node:os";
 
 /** Runs a command and prints its output at once. Returns whether it succeeded. */
 function runVisibly(command: string): Promise<boolean> {
@@ -49,14 +50,16 @@ const compile = "tsc -b src src/surfaces src/testing";
  * only if the one before succeeded. The tests start beside the linter, because they leave a processor idle while they load. The
  * linter reports the errors of types outside `src`, too: it has loaded the types for its rules, so that this takes a third of the
  * time of `tsc -b`. The suite `gates` runs `npm run dead-code` on the repository with planted violations, and fails on any other,
- * too.
+ * too. The tests of `npm run check` hardly wait, so that it starts one process for each processor: each further one loads all
+ * sources once more, which costs a sixth of the processor time.
  */
 export function stepsOf(args: readonly string[]): readonly Step[] {
   const gates = ["npm run lint -- --type-check", "npm run format:check"];
   const build: Step = [compile, "node build/page.ts"];
   if (args.includes("--full")) return [build, ["vitest run", ...gates], ["npm run test:node"]];
   if (args.includes("--all")) return [build, ["vitest run", ...gates]];
-  return [[compile], ["vitest run --project unit --project web --project gates", ...gates]];
+  const workers = `--maxWorkers=${availableParallelism()}`;
+  return [[compile], [`vitest run --project unit --project web --project gates ${workers}`, ...gates]];
 }
 
 async function check(): Promise<boolean> {
