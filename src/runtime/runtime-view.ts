@@ -108,10 +108,7 @@ export interface RuntimeWorker {
   /** As in `RuntimeOptions`. */
   readonly maxSchedulesPerTenant: number | null | undefined;
   readonly extensionErrors: ExtensionErrors;
-  /**
-   * Resolves when the observers of a run have processed its events. `undefined` if this process has no observers of
-   * the run.
-   */
+  /** Resolves when the observers of a run have processed its events. `undefined` if the run has no observers here. */
   readonly observed: (runId: RunId) => Promise<void> | undefined;
   /** Records that a caller in this process has started or looked up a run. */
   noteCaller(): void;
@@ -129,16 +126,13 @@ const collectOptionTable = optionTable({
 const scopeTable = optionTable({ tenantId: is.text(), userId: is.text() } satisfies OptionKinds<TenantScope>);
 
 export interface ViewOptions {
-  /**
-   * Whether a caller of the process uses the view. Extensions of a hosted agent do not count as callers. Default:
-   * `true`.
-   */
+  /** Whether a caller of the process uses the view. Extensions of a hosted agent do not count as callers. Default: `true`. */
   readonly isOfCaller?: boolean;
 }
 
 /**
- * The runtime as its callers use it. S6: with a scope, it behaves as if the runs, sessions, dead letters, approvals
- * and usage of other tenants and users did not exist. The store's queries check the scope.
+ * The runtime as its callers use it. S6: with a scope, it behaves as if the runs, sessions, dead letters, approvals and usage
+ * of other tenants and users did not exist. The store's queries check the scope.
  */
 export class RuntimeView implements Runtime {
   readonly #worker: RuntimeWorker;
@@ -223,8 +217,8 @@ export class RuntimeView implements Runtime {
   }
 
   /**
-   * Returns the options of a submission with its tenant, its user and the stored id of its run (S6). If the
-   * submission repeats one from before a crash, the id is that of the earlier run.
+   * Returns the options of a submission with its tenant, its user and the stored id of its run (S6). If the submission
+   * repeats one from before a crash, the id is that of the earlier run.
    */
   async #ownSubmission(
     owner: string,
@@ -275,9 +269,9 @@ export class RuntimeView implements Runtime {
   }
 
   /**
-   * J6: returns the run that an earlier execution of the calling body has submitted. When the body of a tool or a
-   * step starts again after a crash, it uses these runs again, except those that ended without completing.
-   * Otherwise it would pay for their answers again if it passes no `runId`.
+   * J6: returns the run that an earlier execution of the calling body has submitted. When the body of a tool or a step starts
+   * again after a crash, it uses these runs again, except those that ended without completing. Otherwise it would pay for
+   * their answers again if it passes no `runId`.
    */
   async #joined(
     submissions: BodySubmissions,
@@ -344,9 +338,9 @@ export class RuntimeView implements Runtime {
   }
 
   /**
-   * Binds the run to its context. If other agents may take the ids of its agents, it also binds the run to its
-   * agents. The binding is removed if the submission created no run, because it was refused, became steering for
-   * another run, or named an existing run.
+   * Binds the run to its context. If other agents may take the ids of its agents, it also binds the run to its agents. The
+   * binding is removed if the submission created no run, because it was refused, became steering for another run, or named an
+   * existing run.
    */
   async #submitBound(agent: HostedAgent, input: JsonValue, options: NewRunOptions): Promise<RunRecord> {
     const { agents, contexts, context } = this.#worker;
@@ -562,10 +556,7 @@ export class RuntimeView implements Runtime {
   }
 }
 
-/**
- * Returns the options of a call with the tenant and the user of the run whose code calls, unless the options name
- * others.
- */
+/** Returns the options of a call with the tenant and the user of the run whose code calls, unless the options name others. */
 function asCaller<Options extends ScheduleOwner>(options: Options, scope: TenantScope | undefined): Options {
   const caller = getRunContext();
   if (caller === undefined || options.tenantId !== undefined || options.userId !== undefined) return options;
@@ -590,10 +581,7 @@ function ownerOf({ userId, tenantId }: RunRecord): Pick<SubmitOptions, "userId" 
   return { ...(userId !== null && { userId }), ...(tenantId !== null && { tenantId }) };
 }
 
-/**
- * Returns the settings of a task that also apply to a child. A choice of a tool is left out, because it was for the
- * first call of that task.
- */
+/** Returns the settings of a task that apply to a child: all but the tool choice, which was for the task's first call. */
 function settingsFor({ settings, channel }: TaskRecord): Pick<SubmitOptions, "settings" | "channel"> {
   const { toolChoice: _toolChoice, ...shared } = settings ?? {};
   const named = channel === undefined ? {} : { channel };

@@ -29,9 +29,8 @@ import type { FolderMerge, FolderMergeStatus, FolderWork, SomePaths } from "../r
 /** Events of the checks before a tool call. */
 export interface ApprovalEvents {
   /**
-   * A check denied a tool call without a question to a person. `by` names the part that denied the call:
-   * `permissions`, a hook, an extension, a guardrail, a check, or the allowed tools of the run, task, turn or child
-   * (`whitelist`).
+   * A check denied a tool call without a question to a person. `by` names the part that denied the call: `permissions`, a
+   * hook, an extension, a guardrail, a check, or the allowed tools of the run, task, turn or child (`whitelist`).
    */
   permission_deny: {
     readonly callId: string;
@@ -61,9 +60,9 @@ export interface BudgetEvents {
     readonly costUsd: number | null;
   };
   /**
-   * B3: the usage of an unreported call became known, from a late answer or from a caller. `charged` is the amount
-   * that had been charged for the call, and `total` is what the run has used after the correction. `status` is the
-   * status of the run if it had ended; the run stays ended.
+   * B3: the usage of an unreported call became known, from a late answer or from a caller. `charged` is the amount that had
+   * been charged for the call, and `total` is what the run has used after the correction. `status` is the status of the run
+   * if it had ended; the run stays ended.
    */
   usage_corrected: {
     readonly reservationId: string;
@@ -75,8 +74,8 @@ export interface BudgetEvents {
     readonly by: string;
   };
   /**
-   * A call of `ctx.metered` ended. `usage` is `null` if the provider billed nothing. For a call whose usage is
-   * unknown, the log also has `budget_lost`.
+   * A call of `ctx.metered` ended. `usage` is `null` if the provider billed nothing. For a call whose usage is unknown, the
+   * log also has `budget_lost`.
    */
   metered_call: {
     readonly model: { readonly provider: string; readonly modelId: string };
@@ -87,15 +86,12 @@ export interface BudgetEvents {
     readonly limit?: { readonly asked: number | null; readonly sent: number };
     /** B1: the amount that was reserved for the call. `costUsd` is `null` if the model has no known price. */
     readonly reserved?: { readonly tokens: number; readonly costUsd: number | null };
-    /**
-     * B3: the amount that the call is charged with. Present if the call ended without reported usage and is
-     * charged.
-     */
+    /** B3: the amount that the call is charged with. Present if the call ended without reported usage and is charged. */
     readonly charged?: { readonly tokens: number; readonly costUsd: number | null };
   };
   /**
-   * A program sent a request to the gateway that was not charged, because the gateway refused it or it only counted
-   * tokens. For a request that a budget or a cap refused, the log has `budget_exhausted` instead.
+   * A program sent a request to the gateway that was not charged, because the gateway refused it or it only counted tokens.
+   * For a request that a budget or a cap refused, the log has `budget_exhausted` instead.
    */
   gateway_request: {
     /** The endpoint. `null` if the gateway has no endpoint at the path. */
@@ -126,8 +122,8 @@ export interface EngineEvents {
   /** The invocation failed for good. Not emitted for a cancel (trap O8). */
   agent_error: { readonly failure: Failure; readonly kind?: ErrorKind };
   /**
-   * A turn started. `turn` is its number. `modelRole` is the role that `prepareStep` chose for the turn, whose
-   * model then writes the agent's answer. Absent for `main`.
+   * A turn started. `turn` is its number. `modelRole` is the role that `prepareStep` chose for the turn, whose model then
+   * writes the agent's answer. Absent for `main`.
    */
   turn_start: { readonly turn: number; readonly modelRole?: string };
   /** A turn ended. `toolCalls` is the number of its tool calls. */
@@ -141,8 +137,8 @@ export interface EngineEvents {
     /** The model that the request is meant for. Middleware may call another model. */
     readonly model?: { readonly provider: string; readonly modelId: string };
     /**
-     * Role whose model is called. Absent for `main`. Text of another role, such as a summary, is not part of the
-     * agent's answer, unless `turn_start` gave the turn to that role.
+     * Role whose model is called. Absent for `main`. Text of another role, such as a summary, is not part of the agent's
+     * answer, unless `turn_start` gave the turn to that role.
      */
     readonly modelRole?: string;
     /** Present if a program reports that it writes a message. The program's model calls are in `metered_call`. */
@@ -183,8 +179,8 @@ export interface EngineEvents {
     /** As in `tool_execution_start`. */
     readonly source?: EventSource;
     /**
-     * What the program has reported about its call since the start of the call. It contains only the fields that
-     * have changed.
+     * What the program has reported about its call since the start of the call. It contains only the fields that have
+     * changed.
      */
     readonly foreign?: ForeignCallView;
   };
@@ -209,8 +205,8 @@ export interface FolderEvents {
     readonly path: string;
     readonly branch: string;
     /**
-     * The commit from which the branch started, and the branch of the caller at that time. `null` if the caller was
-     * on no branch.
+     * The commit from which the branch started, and the branch of the caller at that time. `null` if the caller was on no
+     * branch.
      */
     readonly base: string;
     readonly from: string | null;
@@ -262,8 +258,8 @@ export interface RunEvents {
     readonly changes?: StoredChanges;
   };
   /**
-   * L18: a worker that hosts the workflow has accepted the input of a run that was started by name. From here on
-   * the budgets of the workflow apply.
+   * L18: a worker that hosts the workflow has accepted the input of a run that was started by name. From here on the budgets
+   * of the workflow apply.
    */
   run_adopt: {
     readonly supervision: SupervisionJson;
@@ -273,10 +269,10 @@ export interface RunEvents {
     readonly topUp?: Partial<TopUp>;
   };
   /**
-   * A new owner took over the run and replays it. `recoveries` is the known number of workers in a row whose
-   * processes died while they executed the run, before the run made progress. It is absent if the last owner
-   * released the run. `lost` is the last owner. It is absent if the run only waited, was paused or had not started
-   * when the owner died (L7). `owner` is the name of the new owner. It is absent in the logs of earlier versions.
+   * A new owner took over the run and replays it. `recoveries` is the known number of workers in a row whose processes died
+   * while they executed the run, before the run made progress. It is absent if the last owner released the run. `lost` is the
+   * last owner. It is absent if the run only waited, was paused or had not started when the owner died (L7). `owner` is the
+   * name of the new owner. It is absent in the logs of earlier versions.
    */
   run_recover: {
     readonly epoch: number;
@@ -285,14 +281,11 @@ export interface RunEvents {
     readonly lost?: LostOwner;
   };
   /**
-   * L21: a program of the run leaves something on this machine that its later attempts need. From here on, only workers of the
-   * machine claim the run.
+   * L21: a program of the run leaves something on this machine that its later attempts need. From here on, only workers of
+   * the machine claim the run.
    */
   run_bind: { readonly host: string; readonly program: string };
-  /**
-   * A caller paused the run. Or the runtime paused it, because its processes died again and again while they
-   * executed it.
-   */
+  /** A caller paused the run. Or the runtime paused it, because its processes died again and again while they executed it. */
   run_pause: {
     /** The caller. For a crash loop, the name of the worker. */
     readonly by: string;
@@ -305,10 +298,7 @@ export interface RunEvents {
   run_cancel: { readonly reason: string; readonly by: string };
   /** C1: a caller cancelled the task of this event, with its descendants. */
   task_cancel: { readonly reason: string; readonly by: string };
-  /**
-   * A caller sent an input to the task of this event: steering for its next turn, or a follow-up for after its last
-   * turn.
-   */
+  /** A caller sent an input to the task of this event: steering for its next turn, or a follow-up for after its last turn. */
   run_steer: {
     readonly kind: "steer" | "follow_up";
     readonly input: JsonValue;
@@ -321,20 +311,19 @@ export interface RunEvents {
     readonly metadata?: JsonObject;
   };
   /**
-   * A caller withdrew an input that the task of this event had not read. With this event the input is removed from
-   * the queue.
+   * A caller withdrew an input that the task of this event had not read. With this event the input is removed from the queue.
    */
   input_withdraw: { readonly kind: "steer" | "follow_up"; readonly inputId: string; readonly by: string };
   /**
-   * S5: the run completed without reading this input. The input starts the run `runId`, or goes as input to the run
-   * that is in progress in the session at that time.
+   * S5: the run completed without reading this input. The input starts the run `runId`, or goes as input to the run that is
+   * in progress in the session at that time.
    */
   run_carry_over: { readonly kind: "steer" | "follow_up"; readonly runId: RunId };
   /** The task of this event, a child, completed without reading this input. */
   input_unread: { readonly kind: "steer" | "follow_up"; readonly input: JsonValue };
   /**
-   * The commit of this event submits the run `runId`. `key` is the key of its `NextRun`, or `start` with the id of
-   * the workflow that `ctx.start` or `ctx.send` starts.
+   * The commit of this event submits the run `runId`. `key` is the key of its `NextRun`, or `start` with the id of the
+   * workflow that `ctx.start` or `ctx.send` starts.
    */
   run_scheduled: { readonly key: string; readonly runId: RunId };
   /** The run was created as a fork. All events before this one are copies of events of the original run. */
@@ -386,8 +375,8 @@ export interface SpawnEvents {
     readonly handsOver?: true;
   };
   /**
-   * A spawned task waits for a seat. `victim` is the task that must pause and give up its seat (H2). `null` means
-   * that the task waits for any seat.
+   * A spawned task waits for a seat. `victim` is the task that must pause and give up its seat (H2). `null` means that the
+   * task waits for any seat.
    */
   spawn_wait: {
     readonly childTaskId: TaskId;
@@ -430,28 +419,28 @@ export interface TaskEvents {
   /** The task's code starts. */
   task_start: { readonly priority: Priority; readonly budget: ExecutionBudget };
   /**
-   * The task has nothing to do but wait. Not emitted for a wait that ends at once. `waitsFor` lists what it waits
-   * for: names that a mailbox message can resolve, and names such as `join t1` and `budget` that only the runtime
-   * resolves. `until` is the earliest timeout, in epoch milliseconds.
+   * The task has nothing to do but wait. Not emitted for a wait that ends at once. `waitsFor` lists what it waits for: names
+   * that a mailbox message can resolve, and names such as `join t1` and `budget` that only the runtime resolves. `until` is
+   * the earliest timeout, in epoch milliseconds.
    */
   task_suspend: { readonly waitsFor: readonly string[]; readonly until: number | null };
   /**
-   * A waiting task continues. `by` is the name for which it waited, or `time`, or `cancel`, or `seat` if it also
-   * had to wait for a seat.
+   * A waiting task continues. `by` is the name for which it waited, or `time`, or `cancel`, or `seat` if it also had to wait
+   * for a seat.
    */
   task_wake: { readonly by: string };
   /** A signal arrived from outside, whether or not the task waits for it yet. */
   task_signal: { readonly name: string; readonly by: string };
   /**
-   * J5: a resumed run waits again for a promise whose error or refused value had ended the run. `id` is the id of
-   * the promise. P7: the commit of this event removes the mail `mailId`, which had settled the promise.
+   * J5: a resumed run waits again for a promise whose error or refused value had ended the run. `id` is the id of the
+   * promise. P7: the commit of this event removes the mail `mailId`, which had settled the promise.
    */
   promise_reopen: { readonly id: string; readonly mailId: string };
   /** The task published a value with `ctx.publish`. `RunHandle.read` returns the last one of a name. */
   value_published: { readonly name: string; readonly value: JsonValue };
   /**
-   * L19: a call of an object changed the state of its key with `ctx.setState`. The commit of this event stores the
-   * state. `state` is absent if the call has removed it.
+   * L19: a call of an object changed the state of its key with `ctx.setState`. The commit of this event stores the state.
+   * `state` is absent if the call has removed it.
    */
   state_changed: { readonly object: string; readonly key: string; readonly state?: JsonValue };
   /** An update arrived from outside, whether or not the task waits for it yet. `id` is the id that its sender gave. */
@@ -475,14 +464,11 @@ export interface TaskEvents {
     /** Present if the task had ended before and was resumed or topped up. */
     readonly again?: true;
   };
-  /**
-   * J8: the task continues with an empty journal. `journal` is the number of the new journal; the first has number 0.
-   */
+  /** J8: the task continues with an empty journal. `journal` is the number of the new journal; the first has number 0. */
   task_continue_as_new: { readonly journal: number };
   /**
-   * A step of `ctx.step` is recorded. `durationMs` is the time that its body took in the process that recorded it.
-   * Model calls, tool calls and waits have other events. Not emitted for a step that a replay reads from the
-   * journal.
+   * A step of `ctx.step` is recorded. `durationMs` is the time that its body took in the process that recorded it. Model
+   * calls, tool calls and waits have other events. Not emitted for a step that a replay reads from the journal.
    */
   step_end: {
     readonly name: string;
@@ -525,8 +511,8 @@ export interface AgentEvents {
   /** The history is loaded and compacted. `messages` is the number of messages. */
   context: { readonly sessionId: SessionId; readonly leafId: string | null; readonly messages: number };
   /**
-   * An invocation has ended. `turns` and `usage` count its task and all descendants so far, as the runtime has
-   * counted them. The last `agent_end` of the root has the numbers of the run's result, unless a child runs longer.
+   * An invocation has ended. `turns` and `usage` count its task and all descendants so far, as the runtime has counted them.
+   * The last `agent_end` of the root has the numbers of the run's result, unless a child runs longer.
    */
   agent_end: {
     readonly status: RunStatus;
@@ -536,8 +522,7 @@ export interface AgentEvents {
     readonly interruptionReason: string | null;
   };
   /**
-   * The session entries of the invocation are visible. Written in the same commit as `agent_end`, after that event
-   * (trap O1).
+   * The session entries of the invocation are visible. Written in the same commit as `agent_end`, after that event (trap O1).
    */
   save_point: { readonly sessionId: SessionId; readonly leafId: string | null };
   /** The session is idle: no input waits, and no compaction follows. */

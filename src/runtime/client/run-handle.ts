@@ -90,8 +90,7 @@ export interface HandleOptions {
   readonly ids: IdSource;
   readonly record: RunRecord;
   /**
-   * Resolves when the observers of a run in this process have processed its events. `undefined` if the run has no
-   * observers.
+   * Resolves when the observers of a run in this process have processed its events. `undefined` if the run has no observers.
    */
   readonly observed?: (runId: RunId) => Promise<void> | undefined;
   /** Protects a run from collection while its result is awaited. */
@@ -101,8 +100,8 @@ export interface HandleOptions {
   /** Warns while a caller waits for a run that no worker can execute. */
   readonly unhosted?: UnhostedWatch;
   /**
-   * Hash function of the runtime. It is needed to find the run that sent the input of this run again. If absent, no
-   * such run is searched for.
+   * Hash function of the runtime. It is needed to find the run that sent the input of this run again. If absent, no such run
+   * is searched for.
    */
   readonly hash?: Hash;
   /** Lifetime of the runtime that made the handle. If absent, the handle has no end. */
@@ -117,10 +116,7 @@ export interface HandleOptions {
   readonly by?: string | undefined;
   /** S6: the scope of the view that made the handle. */
   readonly scope?: TenantScope;
-  /**
-   * The agents and the models of the runtime, with which the model of a fork is found. If absent, no model is
-   * known.
-   */
+  /** The agents and the models of the runtime, with which the model of a fork is found. If absent, no model is known. */
   readonly models?: Pick<WorkerContext, "agents" | "resolveModel">;
   /** Converts the result of the run. If absent, `result` returns it unchanged. */
   readonly convert?: Convert<unknown>;
@@ -170,14 +166,14 @@ const defaultSizes = new SizeLimit();
 const nothingSaid = (): readonly Event[] => [];
 const endTypes = ["task_end", "run_end", "usage_corrected"] as const;
 /**
- * Number of events at the end of an ended run that are read first. They nearly always include the `task_end` of the
- * root task.
+ * Number of events at the end of an ended run that are read first. They nearly always include the `task_end` of the root
+ * task.
  */
 const trailingEvents = 16;
 
 /**
- * A handle that reads and controls a run through the store. It works in every process that opens the store, not
- * only in the owner's.
+ * A handle that reads and controls a run through the store. It works in every process that opens the store, not only in the
+ * owner's.
  */
 export class StoredRunHandle<Result = RunResult<JsonValue>> implements RunHandle<Result> {
   readonly runId: RunId;
@@ -261,8 +257,8 @@ export class StoredRunHandle<Result = RunResult<JsonValue>> implements RunHandle
   }
 
   /**
-   * Waits on behalf of a caller. During the wait, retention does not delete the run, and a waiting task of this
-   * process gives back its slot.
+   * Waits on behalf of a caller. During the wait, retention does not delete the run, and a waiting task of this process gives
+   * back its slot.
    */
   #awaited<Value>(wait: () => Promise<Value>): Promise<Value> {
     const { awaited, unhosted, record } = this.#options;
@@ -273,8 +269,8 @@ export class StoredRunHandle<Result = RunResult<JsonValue>> implements RunHandle
   }
 
   /**
-   * Returns the lifetime of a reader. While a caller reads the events, a person counts as reachable, and the run is
-   * watched if this process cannot execute it.
+   * Returns the lifetime of a reader. While a caller reads the events, a person counts as reachable, and the run is watched
+   * if this process cannot execute it.
    */
   #watchedLife(): Lifetime {
     const { life, unhosted, attendance, record } = this.#options;
@@ -434,8 +430,8 @@ export class StoredRunHandle<Result = RunResult<JsonValue>> implements RunHandle
   }
 
   /**
-   * Throws for input that is sent to a workflow, which has no conversation. Input that no code reads would start
-   * another run when the workflow ends (S5).
+   * Throws for input that is sent to a workflow, which has no conversation. Input that no code reads would start another run
+   * when the workflow ends (S5).
    */
   #refuseWorkflow(call: string): void {
     const { kind, agentId } = this.#options.record;

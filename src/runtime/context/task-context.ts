@@ -130,8 +130,8 @@ export class TaskContext extends TaskFacts implements RunContext {
   readonly #history: CallHistory;
   #calling: CallingScope | undefined;
   /**
-   * Whether this scope is the body of a tool or a step, or belongs to a check. Calls in such a scope are not part
-   * of the task's loop.
+   * Whether this scope is the body of a tool or a step, or belongs to a check. Calls in such a scope are not part of the
+   * task's loop.
    */
   readonly #isBody: boolean;
 
@@ -174,17 +174,14 @@ export class TaskContext extends TaskFacts implements RunContext {
     return this.#steps.cancelScope.signal;
   }
 
-  /**
-   * Stores a report. J10: it throws here for a report that is not JSON, because at the end of the task the code
-   * could no longer receive the error.
-   */
+  /** J10: stores a report, and throws at once if it is not JSON: at its end, the task could not receive the error. */
   report(report: TaskReport): void {
     noteReport(this.#runner, report);
   }
 
   /**
-   * E4: emits the event with the next step of this scope. If that step is already recorded, the event is dropped,
-   * because an earlier execution has emitted it.
+   * E4: emits the event with the next step of this scope. If that step is already recorded, the event is dropped, because an
+   * earlier execution has emitted it.
    */
   emitEvent(draft: EventDraft, turn?: Turn): void {
     assertEmittable(draft, isTurnOf(this.#runner, turn));

@@ -114,11 +114,9 @@ class SessionWriters {
  * States of a run, and the events and changes that move it:
  * - live: at least one task has not ended. Any task change, step, seat or ledger command applies.
  * - paused: live, but no step starts. `run_pause` moves to it, `run_resume` back to live.
- * - ended: `run_end` is the last event, except for `usage_corrected`. A `reopen` change or another event moves it
- *   back to live (J5).
+ * - ended: only `usage_corrected` follows `run_end`. A `reopen` change or another event moves it to live (J5).
  *
- * States of a task: live, cancelled (live, but to be stopped), ended. Changes: `create`, `cancel`, `crash`,
- * `continue`, `end`, `reopen`.
+ * States of a task: live, cancelled (live, but to be stopped), ended. Changes: `create`, `cancel`, `crash`, `continue`, `end`, `reopen`.
  */
 export class RunState {
   readonly #tree = new TaskTree();
@@ -138,24 +136,15 @@ export class RunState {
   liveTasks = 0;
   /** Place of the last mailbox message that was consumed. -1 if none was consumed. */
   mailThrough = -1;
-  /**
-   * L7: the owners in a row, oldest first, that were lost while they executed the run, and under which the run made
-   * no progress.
-   */
+  /** L7: the owners in a row, oldest first, that were lost while they executed the run without progress. */
   losses: readonly LostOwner[] = empty;
-  /**
-   * L7: whether a new owner executes what a lost owner left unfinished. It becomes `false` when the run only waits
-   * again.
-   */
+  /** L7: whether a new owner executes what a lost owner left unfinished. It becomes `false` when the run only waits again. */
   isDrivenAgain = false;
   /** The last event ends the run (`endsRun`). */
   ended = false;
   /** The runs that the commit which ends this run submits. The end of the root sets them. */
   next: readonly NextRun[] = empty;
-  /**
-   * The last compaction that the invocation requested. `null` if none was requested since the root was last
-   * resumed.
-   */
+  /** The last compaction that the invocation requested. `null` if none was requested since the root was last resumed. */
   compactionRequest: { readonly instructions?: string } | null = null;
   /** Whether the application's own history store has deleted what it kept of the run. */
   isHistoryCleared = false;
@@ -163,10 +152,7 @@ export class RunState {
   host: string | undefined;
   /** Whether the run is a fork, which shares its first commits with another run. */
   #isFork = false;
-  /**
-   * Whether the run is a fork with an input, made at the end of the original run. The owner resumes it before it
-   * executes it.
-   */
+  /** Whether the run is a fork with an input, made at the end of the original run. Its owner first resumes it. */
   resumesFork = false;
   /** Number of the commit in which a losing branch last gave back the values that it had taken. */
   gaveBackIn = -1;
@@ -192,10 +178,7 @@ export class RunState {
     return this.#headcount;
   }
 
-  /**
-   * L7: whether the code of the run was executed, or a call was in flight, after its last commit. It is `false` if
-   * the run waits, is paused, has ended or has not started.
-   */
+  /** L7: whether the run's code was executed, or a call was in flight, after its last commit. */
   get isExecuting(): boolean {
     if (this.ended || this.paused) return false;
     return this.isDrivenAgain || (this.totals.isRunning && this.task(root).isStarted);
@@ -212,10 +195,7 @@ export class RunState {
     return Number(taskId.slice(1)) < this.nextTask && !this.tasks.has(taskId);
   }
 
-  /**
-   * Returns the task to which a late event of this task belongs: the task itself, or the root if the task is
-   * forgotten.
-   */
+  /** Returns the task to which a late event of this task belongs: the task itself, or the root if the task is forgotten. */
   ownerOf(taskId: TaskId): TaskId {
     return this.tasks.has(taskId) ? taskId : root;
   }
@@ -238,10 +218,7 @@ export class RunState {
     return this.#tree.familyOf(this.task(taskId));
   }
 
-  /**
-   * Returns the live children that the abandoned branches of a task have spawned, without those that continue after
-   * the end of their parent. Costs O(children of the task).
-   */
+  /** Returns the live children of a task's abandoned branches that end with their parent. Costs O(children of the task). */
   childrenIn(parentId: TaskId, abandoned: Abandonment): readonly TaskId[] {
     return this.liveChildren(parentId, "cancel").filter((taskId) => {
       const { spawnedBy, cancelled } = this.task(taskId);
@@ -284,17 +261,14 @@ export class RunState {
     }
   }
 
-  /**
-   * Removes the first input of the queue, because it was submitted as another run (S5), or because its task
-   * completed without reading it.
-   */
+  /** Removes the first input of the queue: another run has it now (S5), or its task completed without reading it. */
   dropInput(taskId: TaskId, queue: InputQueue): void {
     this.resolutions.take(taskId, queueWait(queue), 1);
   }
 
   /**
-   * Applies the start of a fork. The original run paid for the calls before the fork, and answers the messages that
-   * arrived before it.
+   * Applies the start of a fork. The original run paid for the calls before the fork, and answers the messages that arrived
+   * before it.
    */
   #startFork({ data: { input } }: Event<"run_fork">): void {
     this.#isFork = true;
@@ -352,10 +326,7 @@ export class RunState {
     this.#addUsage(this.task(this.ownerOf(event.taskId)), event.data.usage);
   }
 
-  /**
-   * B5: moves the deadlines of a task and of its descendants. A descendant's deadline is never later than that of
-   * the task.
-   */
+  /** B5: moves the deadlines of a task and its descendants. No descendant's deadline is later than the task's. */
   #addTime(taskId: TaskId, ms: number): void {
     if (ms === 0) return;
     this.tasks.get(taskId)?.clock.addTime(ms);
@@ -404,8 +375,8 @@ export class RunState {
   }
 
   /**
-   * Applies all changes of a commit except events, seats and money, whose commands return outcomes. The voids of a
-   * commit apply only to records of earlier commits.
+   * Applies all changes of a commit except events, seats and money, whose commands return outcomes. The voids of a commit
+   * apply only to records of earlier commits.
    */
   apply(
     {
@@ -447,10 +418,7 @@ export class RunState {
     if (request.frame !== undefined) (task.frames ??= new Map()).set(request.role ?? "main", request.frame);
   }
 
-  /**
-   * J5: removes the record of a step, so that the step runs again. E4: a tool call that has begun does not emit its
-   * start event again.
-   */
+  /** J5: removes a step's record, so that it runs again. E4: a tool call that has begun emits no second start event. */
   #void(task: TaskState, address: StepAddress): void {
     if (task.steps.get(address)?.outcome.kind === "failed") task.branchValues?.forget(address);
     task.steps.delete(address);
@@ -533,10 +501,7 @@ export class RunState {
     this.usage = isOnlyUser ? task.usage : addUsage(this.usage, usage);
   }
 
-  /**
-   * Returns the usage of the recorded model calls and metered calls of a task and its descendants. Costs
-   * O(descendants), for the root O(1).
-   */
+  /** Returns the usage of the recorded calls of a task and its descendants. Costs O(descendants), for the root O(1). */
   usageOf(taskId: TaskId): Usage {
     return taskId === root ? this.usage : this.#tree.usageOf(this.task(taskId));
   }
@@ -622,10 +587,7 @@ export class RunState {
     this.#headcount ??= openHeadcount(spawnBudget, record.taskId, priority);
   }
 
-  /**
-   * J4: keeps the contents that later records of the run name by hash. `null` stands for a turn that retention has
-   * erased.
-   */
+  /** J4: keeps the contents that later records name by hash. `null` stands for a turn that retention has erased. */
   #holdContents({ supervision }: TaskRecord, turn: Pick<TurnRecord, "contents"> | null): void {
     const lasts = supervision.retention !== HistoryRetention.NONE;
     const contents = turn?.contents ?? {};

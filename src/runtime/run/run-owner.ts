@@ -34,10 +34,7 @@ interface VersionMismatch {
   readonly policy: VersionPolicy;
 }
 
-/**
- * J9: returns the first agent of the run that this worker hosts in another version. It compares the root's agent
- * and the agents of all live tasks.
- */
+/** J9: returns the first agent of the root and the live tasks that this worker hosts in another version. */
 function findVersionMismatch(
   { agents, versionPolicy = "resume" }: WorkerContext,
   { runId, agentId: rootAgent, agentVersion: rootVersion }: RunRecord,
@@ -69,10 +66,7 @@ function findVersionMismatch(
 /** An agent that keeps the history of its runs in the application's own store and can delete it there. */
 type HistoryOwner = HostedAgent & Required<Pick<HostedAgent, "clearHistory">>;
 
-/**
- * Trap R14: returns the root's agent if it must delete the history of the run after the end, and if the deletion is
- * not recorded yet.
- */
+/** Trap R14: returns the root's agent if it must still delete the history of the ended run. */
 function historyOwnerToClear(
   { agents }: WorkerContext,
   { agentId }: RunRecord,
@@ -88,10 +82,7 @@ function ownsHistory(agent: HostedAgent): agent is HistoryOwner {
   return agent.clearHistory !== undefined;
 }
 
-/**
- * Fault codes with which a store refuses the content of a commit, for example an entry without its parent. Writing
- * the same commit again fails again.
- */
+/** Fault codes with which a store refuses the content of a commit. The same commit would fail again. */
 const refusals: ReadonlySet<FaultCode> = new Set<FaultCode>(["not_json", "not_found", "invalid_argument"]);
 
 /** Milliseconds after which a failed deletion of an ended run's history is repeated. */
@@ -118,7 +109,7 @@ const ready: Rest = { kind: "ready" };
 /** Maximum number of times that a release flushes records which were added during its flush. */
 const maxFlushes = 100;
 
-/** One run that this process owns: reads its mailbox, supervises its tasks, and releases the run when it has ended or only waits. */
+/** Executes one run: reads its mailbox, supervises its tasks, and releases the run when it has ended or only waits. */
 export class RunOwner implements SupervisorListener, LogOwner, ObservedLog, MailboxOwner {
   readonly #worker: WorkerContext;
   readonly #lease: Lease;
@@ -174,10 +165,7 @@ export class RunOwner implements SupervisorListener, LogOwner, ObservedLog, Mail
     return this.#phase === "closed";
   }
 
-  /**
-   * G4: whether the engine ends the execution. If so, no call starts, and the run is released when the open calls
-   * have settled.
-   */
+  /** G4: whether the engine ends the execution. No call then starts, and the run is released when open calls settle. */
   get #isDraining(): boolean {
     return this.#options.signal?.aborted === true;
   }
@@ -210,9 +198,9 @@ export class RunOwner implements SupervisorListener, LogOwner, ObservedLog, Mail
   }
 
   /**
-   * Executes the run until it is released. Rejects when the lease is lost or the store fails, and with
-   * `version_mismatch` when the run is for a worker of another version (J9). `refusal` is the fault with which the
-   * store refused a commit of the last attempt; the run then fails with this fault.
+   * Executes the run until it is released. Rejects when the lease is lost or the store fails, and with `version_mismatch`
+   * when the run is for a worker of another version (J9). `refusal` is the fault with which the store refused a commit of the
+   * last attempt; the run then fails with this fault.
    */
   runUntilReleased(refusal?: Fault): Promise<DriveResult> {
     const { signal } = this.#options;
@@ -223,8 +211,8 @@ export class RunOwner implements SupervisorListener, LogOwner, ObservedLog, Mail
   }
 
   /**
-   * L18, L21: ends a run that no worker has adopted, or that is bound to another machine, if its mail cancels it.
-   * It executes no code. If no mail cancels the run, it is released as ready.
+   * L18, L21: ends a run that no worker has adopted, or that is bound to another machine, if its mail cancels it. It executes
+   * no code. If no mail cancels the run, it is released as ready.
    */
   endIfCancelled(): Promise<DriveResult> {
     this.#readCancel().catch((error: unknown) => this.fail(Fault.from(error)));
@@ -274,10 +262,7 @@ export class RunOwner implements SupervisorListener, LogOwner, ObservedLog, Mail
     this.noteCallEnd();
   }
 
-  /**
-   * L20: makes the collected inputs the input of the run, before any code is executed. A run that is still queued
-   * continues to collect.
-   */
+  /** L20: makes the collected inputs the input of the run before it starts. A run that is still queued collects further. */
   #takeCollected(): void {
     const { record: task, outcome } = this.#state.task(root);
     const collect = this.#record.flow?.collect;
@@ -288,9 +273,9 @@ export class RunOwner implements SupervisorListener, LogOwner, ObservedLog, Mail
   }
 
   /**
-   * L18: adopts a run that was started by name, before its mail is read or any code is executed. If the workflow
-   * does not accept the input, the run ends. If the run has limits, it is released to wait for its turn first.
-   * Returns `false` in both cases.
+   * L18: adopts a run that was started by name, before its mail is read or any code is executed. If the workflow does not
+   * accept the input, the run ends. If the run has limits, it is released to wait for its turn first. Returns `false` in both
+   * cases.
    */
   async #adopt(): Promise<boolean> {
     const { record: task, outcome } = this.#state.task(root);
@@ -336,8 +321,8 @@ export class RunOwner implements SupervisorListener, LogOwner, ObservedLog, Mail
   }
 
   /**
-   * L7: records that the last owner was lost, with what is known about it, before any code is executed. If the
-   * limit is reached, the run is paused instead: no task ends, and only `resume` continues the run.
+   * L7: records that the last owner was lost, with what is known about it, before any code is executed. If the limit is
+   * reached, the run is paused instead: no task ends, and only `resume` continues the run.
    */
   async #recoverFrom(lostOwner: LostOwner): Promise<void> {
     const { store, crashLoopLimit: limit } = this.#worker;
@@ -357,15 +342,12 @@ export class RunOwner implements SupervisorListener, LogOwner, ObservedLog, Mail
     return this.#state.ended;
   }
 
-  /**
-   * The fault with which the store refused a commit. The next attempt to execute the run must end it with this
-   * fault.
-   */
+  /** The fault with which the store refused a commit. The next attempt to execute the run must end it with this fault. */
   get refusal(): Fault | undefined {
     return this.#refusal;
   }
 
-  /** Resolves when the observers in this process have handled every event so far. Returns `undefined` if there is nothing to wait for. */
+  /** Resolves when the observers in this process have handled every event so far. `undefined` if they already have. */
   whenObserved(): Promise<void> | undefined {
     const { runId } = this.#lease;
     const writing = this.#log.whenWritten();
@@ -379,9 +361,8 @@ export class RunOwner implements SupervisorListener, LogOwner, ObservedLog, Mail
   }
 
   /**
-   * Releases the run for another worker. Calls in flight get `graceMs` to settle; the next owner repeats the calls
-   * that have not settled. A run that only waits is released as suspended, so that it keeps its status `waiting`
-   * without an owner (K1).
+   * Releases the run for another worker. Calls in flight get `graceMs` to settle; the next owner repeats the calls that have
+   * not settled. A run that only waits is released as suspended, so that it keeps its status `waiting` without an owner (K1).
    */
   async release(graceMs = 0): Promise<void> {
     // Decided before the drain, which makes a task with work wait, too.
@@ -415,10 +396,7 @@ export class RunOwner implements SupervisorListener, LogOwner, ObservedLog, Mail
     this.noteCallEnd();
   };
 
-  /**
-   * Notes that a call of a task has ended. The code may continue before the run is released, because it may end its
-   * task.
-   */
+  /** Notes that a call of a task has ended. The code may continue before the run is released, because it may end its task. */
   noteCallEnd(): void {
     if (this.#isDraining) this.#worker.eventLoop.nextTurn(() => this.#releaseDrained());
     if (this.#onCallsSettled !== undefined)
@@ -440,8 +418,8 @@ export class RunOwner implements SupervisorListener, LogOwner, ObservedLog, Mail
   }
 
   /**
-   * Notes that all tasks only wait. The run then does not count against the concurrency of the worker. If no task
-   * waits for a delay or another run, the run is released after `suspendAfterMs`.
+   * Notes that all tasks only wait. The run then does not count against the concurrency of the worker. If no task waits for a
+   * delay or another run, the run is released after `suspendAfterMs`.
    */
   noteIdle(): void {
     if (this.#phase === "loaded" || this.#isClosed) return;
@@ -465,10 +443,7 @@ export class RunOwner implements SupervisorListener, LogOwner, ObservedLog, Mail
     this.#cancelIdleTimer = cancel;
   }
 
-  /**
-   * L7: records that the work of a lost owner has been executed as far as possible. From here on, the loss of this
-   * owner would not count.
-   */
+  /** L7: records that a lost owner's work has been executed as far as possible. A loss from here on does not count. */
   #noteRest(): void {
     this.#state.isDrivenAgain = false;
     this.#log.noteStanding();
@@ -487,9 +462,9 @@ export class RunOwner implements SupervisorListener, LogOwner, ObservedLog, Mail
   }
 
   /**
-   * Releases a run that only waits. A paused run wakes only when a mailbox message arrives. A task records its wait
-   * one turn of the event loop after the wait has begun, and a timer of the run may fire earlier. Therefore the
-   * waits are recorded here: the store must say for what a released run waits.
+   * Releases a run that only waits. A paused run wakes only when a mailbox message arrives. A task records its wait one turn
+   * of the event loop after the wait has begun, and a timer of the run may fire earlier. Therefore the waits are recorded
+   * here: the store must say for what a released run waits.
    */
   async #suspend(): Promise<void> {
     await this.#release(
@@ -507,8 +482,8 @@ export class RunOwner implements SupervisorListener, LogOwner, ObservedLog, Mail
   }
 
   /**
-   * Releases a run that has ended. A completed run is released as ended. Any other outcome can be resumed, so that
-   * the run is released as suspended until a mailbox message arrives.
+   * Releases a run that has ended. A completed run is released as ended. Any other outcome can be resumed, so that the run is
+   * released as suspended until a mailbox message arrives.
    */
   finish(): void {
     if (this.#phase !== "loaded" && this.#phase !== "active") return;
@@ -528,9 +503,8 @@ export class RunOwner implements SupervisorListener, LogOwner, ObservedLog, Mail
   }
 
   /**
-   * Trap R14: deletes the history of the run after the commit that ends it, and records this. The process owns the
-   * run until the deletion succeeds: a failed deletion is repeated after a delay, and after a crash the next owner
-   * repeats it.
+   * Trap R14: deletes the history of the run after the commit that ends it, and records this. The process owns the run until
+   * the deletion succeeds: a failed deletion is repeated after a delay, and after a crash the next owner repeats it.
    */
   async #clearHistory(agent: HistoryOwner): Promise<void> {
     this.#phase = "clearing";
@@ -567,18 +541,15 @@ export class RunOwner implements SupervisorListener, LogOwner, ObservedLog, Mail
   }
 
   /**
-   * Reads the mailbox and checks the lease. A run whose calls are in flight may not write for a long time, so that
-   * it would not notice the loss of its lease otherwise.
+   * Reads the mailbox and checks the lease. A run whose calls are in flight may not write for a long time, so that it would
+   * not notice the loss of its lease otherwise.
    */
   async #readMailboxAndCheckLease(): Promise<void> {
     await this.#mailbox.read();
     if (this.readsMailbox && this.#running.hasCalls) await this.#worker.store.leases.check(this.#lease);
   }
 
-  /**
-   * Closes the run after a fault. Records that are not durable are lost, and the next owner continues from the last
-   * commit.
-   */
+  /** Closes the run after a fault. The next owner continues from the last commit; later records are lost. */
   fail(fault: Fault): void {
     if (this.#isClosed) return;
     this.#close();
@@ -588,10 +559,10 @@ export class RunOwner implements SupervisorListener, LogOwner, ObservedLog, Mail
   }
 
   /**
-   * Flushes until nothing is left to write, then closes the run. If a task has work again, `restNow` returns
-   * `undefined`, and the run is not closed: while a commit is written, mail may let the code continue to its next
-   * wait. Without this check, the records that the code added would be lost, and nothing would wake the run. `note`
-   * adds to the log what must be stored before. Fails the run if a flush fails.
+   * Flushes until nothing is left to write, then closes the run. If a task has work again, `restNow` returns `undefined`, and
+   * the run is not closed: while a commit is written, mail may let the code continue to its next wait. Without this check,
+   * the records that the code added would be lost, and nothing would wake the run. `note` adds to the log what must be stored
+   * before. Fails the run if a flush fails.
    */
   async #release(restNow: () => Rest | undefined, note?: () => void): Promise<void> {
     try {
