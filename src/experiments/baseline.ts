@@ -60,12 +60,12 @@ function isTrial(value: unknown): boolean {
   });
 }
 
-/** Writes the results of an experiment as a baseline. A process that dies here leaves the old file. */
+/** Writes the results of an experiment as a baseline. If the process crashes during the call, the old file remains. */
 export async function writeBaseline(path: string, result: ExperimentResult): Promise<void> {
   await writeWhole(path, `${JSON.stringify(result, null, 2)}\n`);
 }
 
-/** Writes a file with its folders, so that no process reads a part of it. */
+/** Writes a file and creates its folders, so that no other process can read an incomplete file. */
 export async function writeWhole(path: string, text: string): Promise<void> {
   const folder = dirname(path);
   await mkdir(folder, { recursive: true });

@@ -6,8 +6,9 @@ import { Fault, is } from "../kernel/index.ts";
 import { placeCase, readCase, type GivenCase } from "./cases.ts";
 
 /**
- * Reads cases from a file with one JSON object per line. Empty lines are skipped. A wrong line is an error with file and line. A
- * relative path starts at the folder of the file that calls this function, and a path in a case at that of the case file.
+ * Reads cases from a file with one JSON object per line. Empty lines are skipped. A wrong line is an error with
+ * file and line. A relative path is resolved against the folder of the file that calls this function. A path in a
+ * case is resolved against the folder of the case file.
  */
 export function jsonLines(path: string | URL): () => Promise<readonly GivenCase[]> {
   if (!(path instanceof URL)) is.text({ required: true, empty: false }).check?.(path, "path", "jsonLines()");
@@ -40,7 +41,10 @@ export function jsonLines(path: string | URL): () => Promise<readonly GivenCase[
   };
 }
 
-/** The folder of the module that called the caller of this function. That of the process for code without a file. */
+/**
+ * Returns the folder of the module that called the caller of this function. For code without a file, returns the
+ * working directory of the process.
+ */
 function callerFolder(): string {
   const script = getCallSites(3)[2]?.scriptName ?? "";
   if (script.startsWith("file:")) return dirname(fileURLToPath(script));

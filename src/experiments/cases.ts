@@ -23,13 +23,13 @@ export interface GivenCase {
   readonly id: string;
   /** Input of the agent: a text, or content parts with images and files. */
   readonly input: string | readonly UserPart[];
-  /** What scorers compare the output with. Default: `null`. */
+  /** The expected value, with which scorers compare the output. Default: `null`. */
   readonly expected?: JsonValue;
-  /** Words by which cases are selected. Default: none. */
+  /** Tags by which cases can be selected. Default: none. */
   readonly tags?: readonly string[];
   /** Paths of files that are attached to the input. Default: none. */
   readonly files?: readonly string[];
-  /** Path of the file that holds the recorded replies and tool results of a stored run. Default: none. */
+  /** Path of the file with the recorded replies and tool results of a stored run. Default: none. */
   readonly recording?: string;
   /** Whether tool calls are answered from the recording. Default: the option `tools` of the experiment. */
   readonly tools?: ToolMode;
@@ -37,7 +37,10 @@ export interface GivenCase {
   readonly model?: ModelMode;
 }
 
-/** Where the cases of an experiment come from: a list, or a function such as `jsonLines(path)`, which is called once per process. */
+/**
+ * The source of an experiment's cases: a list, or a function such as `jsonLines(path)`, which is called once per
+ * process.
+ */
 export type CaseSource = readonly GivenCase[] | (() => MaybePromise<readonly GivenCase[]>);
 
 export const toolModes = ["recorded", "recorded-or-live", "live"] as const satisfies readonly ToolMode[];
@@ -63,15 +66,15 @@ function checkInput(input: unknown, option: string, owner: string): void {
   );
 }
 
-/** Where cases of files are, such as `cases.jsonl:3`. */
+/** The places of cases in files, such as `cases.jsonl:3`. */
 const places = new WeakMap<GivenCase, string>();
 
-/** Remembers where a case of a file is, for errors about it. */
+/** Stores the place of a case in its file, for error messages. */
 export function placeCase(given: GivenCase, place: string): void {
   places.set(given, place);
 }
 
-/** Checks a case. `place` says where it is, such as `cases.jsonl:3`. */
+/** Checks a case. `place` is its place, such as `cases.jsonl:3`. */
 export function readCase(given: unknown, place: string): GivenCase {
   if (typeof given !== "object" || given === null || Array.isArray(given))
     throw new Fault(
@@ -91,14 +94,17 @@ export class CaseList {
   readonly #checked: readonly CheckedCase[] | undefined;
   #read: Promise<ReadCases> | undefined;
 
-  /** `owner` names the experiment in errors. A list is checked here, and the result of a function when it is called. */
+  /**
+   * `owner` is the name of the experiment for errors. A list is checked immediately; the result of a function is
+   * checked when the function is called.
+   */
   constructor(owner: string, source: CaseSource) {
     this.#owner = owner;
     this.#source = source;
     if (typeof source !== "function") this.#checked = checkedCases(owner, source);
   }
 
-  /** Returns the cases. An error of the source is thrown again until a call succeeds. */
+  /** Returns the cases. If the source fails, its error is thrown, and the next call tries again. */
   all(): Promise<ReadCases> {
     this.#read ??= this.#load();
     return this.#read;
@@ -115,7 +121,7 @@ export class CaseList {
   }
 }
 
-/** Checked cases, and a digest that changes with any of them. */
+/** Checked cases, and a digest that changes if any case changes. */
 export interface ReadCases {
   readonly cases: readonly ExperimentCase[];
   readonly digest: string;
@@ -173,7 +179,7 @@ function checkedCases(owner: string, given: unknown): readonly CheckedCase[] {
   });
 }
 
-/** Media types of files that are no images, by their endings. */
+/** Media types of files other than images, by their extensions. */
 const mediaTypes: Readonly<Record<string, string>> = {
   ".pdf": "application/pdf",
   ".json": "application/json",
@@ -183,7 +189,7 @@ const mediaTypes: Readonly<Record<string, string>> = {
   ".txt": "text/plain",
 };
 
-/** Returns the input of a case with the content of its files. `place` says where the case is. */
+/** Returns the input of a case with the content of its files. `place` is the place of the case, for errors. */
 async function withFiles(
   input: string | readonly UserPart[],
   files: readonly string[],

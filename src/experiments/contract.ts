@@ -11,26 +11,32 @@ import type {
   HostedAgent,
 } from "../kernel/index.ts";
 
-/** Whether a case answers tool calls from its recording: always, if the call was recorded, or never. */
+/**
+ * Whether a case answers tool calls from its recording: always (`recorded`), only recorded calls
+ * (`recorded-or-live`), or never (`live`).
+ */
 export type ToolMode = "recorded" | "recorded-or-live" | "live";
 /** Whether a case answers model calls from its recording. */
 export type ModelMode = "recorded" | "live";
 
-/** One case of an experiment: what an agent is given, and what is expected of it. */
+/** One case of an experiment: the input of an agent, and its expected output. */
 export interface ExperimentCase {
-  /** Id of the case, unique in the experiment. Reports name the case by it. */
+  /** Id of the case, unique in the experiment. Reports use it as the name of the case. */
   readonly id: string;
   /** Input of the agent. */
   readonly input: string | readonly UserPart[];
-  /** What scorers compare the output with. `null` if nothing was given. */
+  /** The expected value, with which scorers compare the output. `null` if none was given. */
   readonly expected: JsonValue;
   /** Words that `--tag` selects by. */
   readonly tags: readonly string[];
-  /** Path of the file that holds the recorded replies and tool results of a stored run. `null` for a case without one. */
+  /**
+   * Path of the file with the recorded replies and tool results of a stored run. `null` for a case without a
+   * recording.
+   */
   readonly recording: string | null;
-  /** Whether tool calls are answered from the recording. If absent, the option of the experiment says so. */
+  /** Whether tool calls are answered from the recording. If absent, the option of the experiment decides. */
   readonly tools?: ToolMode;
-  /** Whether model calls are answered from the recording. If absent, the option of the experiment says so. */
+  /** Whether model calls are answered from the recording. If absent, the option of the experiment decides. */
   readonly model?: ModelMode;
 }
 
@@ -42,15 +48,15 @@ export interface ScoredToolCall {
   readonly isError: boolean;
 }
 
-/** What an agent did for one case. Scorers receive it as `run`. */
+/** The work of an agent for one case. Scorers receive it as `run`. */
 export interface ScoredRun {
   readonly runId: RunId;
   readonly taskId: TaskId;
   readonly status: RunStatus;
-  /** Cost of the task with its children, in dollars. `null` if that of a call is not known. */
+  /** Cost of the task and its children in dollars. `null` if the price of a call is unknown. */
   readonly costUsd: number | null;
   readonly tokens: number;
-  /** Number of model calls of the task with its children. */
+  /** Number of model calls of the task and its children. */
   readonly turns: number;
   /** Time from the start to the end of the task. */
   readonly durationMs: number;
@@ -59,7 +65,7 @@ export interface ScoredRun {
   events(): AsyncIterable<Event>;
 }
 
-/** What a scorer receives. The scorers of the package autoevals take the first three. */
+/** The input of a scorer. The scorers of the package autoevals use the first three fields. */
 export interface ScorerInput {
   readonly input: string | readonly UserPart[];
   readonly output: JsonValue;
@@ -69,13 +75,16 @@ export interface ScorerInput {
   /** Name of the variant of the agent that answered. */
   readonly variant: string;
   /**
-   * What the variants before this one have answered in the same trial, by their names. `null` is the answer of an agent that
-   * failed. Only a durable scorer with `comparesVariants` receives it.
+   * The answers of the previous variants in the same trial, by variant. `null` is the answer of an agent that
+   * failed. Only a durable scorer with `comparesVariants` receives this field.
    */
   readonly rivals?: { readonly [variant: string]: JsonValue };
 }
 
-/** What a scorer returns: a number from 0 to 1, a boolean, or either with a reason. A score of `null` skips the case. */
+/**
+ * The result of a scorer: a number from 0 to 1, a boolean, or one of them with a reason. A score of `null` skips
+ * the case.
+ */
 export type ScorerOutput =
   | number
   | boolean
@@ -86,26 +95,29 @@ export type ScorerOutput =
       readonly metadata?: unknown;
     };
 
-/** A scorer as a function. Its name is the name in reports and gates. */
+/** A scorer as a function. The name of the function is used in reports and gates. */
 export type ScorerFunction = (given: ScorerInput) => MaybePromise<ScorerOutput>;
 
 /**
- * A scorer that does durable work of its own, such as the call of a judge. A branch of the experiment executes `score` again
- * after a crash with its recorded steps.
+ * A scorer that does durable work itself, such as the call of a judge. After a crash, a branch of the experiment
+ * executes `score` again with its recorded steps.
  */
 export interface DurableScorer {
   readonly name: string;
   /** Agents that `score` calls. They are registered with the experiment. */
   readonly agents?: readonly HostedAgent[];
-  /** Whether `score` reads `rivals`. It is then called when the variants before have answered. Default: false. */
+  /**
+   * Whether `score` reads `rivals`. It is then called only after the previous variants have answered. Default:
+   * `false`.
+   */
   readonly comparesVariants?: boolean;
   score(given: ScorerInput, ctx: WorkflowContext): Promise<ScorerOutput>;
 }
 
 /**
- * A scorer of another package, such as autoevals, whose parameter has a type of its own. It is called like a `ScorerFunction`, and its
- * result is checked when it returns. The interface has no call signature, so that the parameter of a function in a list of
- * scorers still has the type `ScorerInput`.
+ * A scorer of another package, such as autoevals, whose parameter has a different type. It is called like a
+ * `ScorerFunction`, and its result is checked. The interface has no call signature, so that TypeScript still infers
+ * the type `ScorerInput` for the parameter of a function in a list of scorers.
  */
 export interface ForeignScorer {
   readonly name: string;
@@ -117,7 +129,7 @@ export type Scorer = ScorerFunction | DurableScorer | ForeignScorer;
 
 /** The score of one scorer for one trial of a case. */
 export interface Score {
-  /** From 0 to 1. `null` if the scorer skipped the case or failed. */
+  /** The score from 0 to 1. `null` if the scorer skipped the case or failed. */
   readonly score: number | null;
   readonly reason: string | null;
   readonly metadata: JsonValue;
@@ -132,15 +144,18 @@ export interface TrialResult {
   /** Number of the trial, from 1. */
   readonly trial: number;
   readonly taskId: TaskId | null;
-  /** The run of its own that answered: a fork of a stored run. Absent if a task of the experiment answered. */
+  /**
+   * Id of the separate run that answered, which is a fork of a stored run. Absent if a task of the experiment
+   * answered.
+   */
   readonly runId?: RunId;
   readonly status: RunStatus;
   readonly output: JsonValue;
-  /** What the case expects. Absent if it says nothing. */
+  /** The expected value of the case. Absent if the case has none. */
   readonly expected?: JsonValue;
   /** Message of the error with which the agent ended. `null` if it answered. */
   readonly error: string | null;
-  /** Cost of the agent in dollars. `null` if that of a call is not known. */
+  /** Cost of the agent in dollars. `null` if the price of a call is unknown. */
   readonly costUsd: number | null;
   readonly tokens: number;
   readonly turns: number;
@@ -150,27 +165,27 @@ export interface TrialResult {
   readonly scores: { readonly [scorer: string]: Score };
 }
 
-/** What must hold for an experiment to pass. */
+/** The conditions under which an experiment passes. */
 export interface ScoreGate {
   /** Lowest mean over the cases. */
   readonly mean?: number;
-  /** Largest drop of the mean against the baseline. Needs a baseline. */
+  /** Maximum drop of the mean compared with the baseline. Needs a baseline. */
   readonly maxDrop?: number;
 }
 
-/** The results of an experiment, as a baseline file and the reports hold them. */
+/** The results of an experiment, in the form of baseline files and reports. */
 export interface ExperimentResult {
   readonly name: string;
   readonly runId: RunId;
-  /** Status of the run. A run that has not ended is pending, running or waiting. */
+  /** Status of the run. If it has not ended, the status is pending, running or waiting. */
   readonly status: RunSummaryStatus;
   readonly variants: readonly string[];
   readonly scorers: readonly string[];
   readonly trials: number;
-  /** Number of trials that the experiment consists of. Fewer results mean that the run has stopped before its end. */
+  /** Total number of trials of the experiment. If there are fewer results, the run stopped before its end. */
   readonly expectedTrials: number;
   readonly results: readonly TrialResult[];
   readonly gates: { readonly [scorer: string]: ScoreGate };
-  /** Cost of the whole run in dollars, with its judges. `null` if that of a call is not known. */
+  /** Cost of the whole run in dollars, including its judges. `null` if the price of a call is unknown. */
   readonly costUsd: number | null;
 }

@@ -35,20 +35,23 @@ import { sharedIds, storedRunsOf, variantsOf } from "./variants.ts";
 
 /** Options of `experiment()`. */
 export interface ExperimentOptions {
-  /** Name of the experiment: the id of its workflow, by which workers find its runs. */
+  /** Name of the experiment. It is the id of its workflow, by which workers find its runs. */
   readonly name: string;
   /** The agent that is evaluated. Either `agent` or `variants` is required. */
   readonly agent?: HostedAgent;
-  /** The agents that are compared, by name. Two agents of one name and class `Agent` get the name of the variant as their key. */
+  /**
+   * The compared agents, by name. If two agents have the same name and the class `Agent`, the name of the variant
+   * becomes their key.
+   */
   readonly variants?: { readonly [variant: string]: HostedAgent };
   /** The cases: a list, or a function such as `jsonLines("./cases.jsonl")`. Either `cases` or `from` is required. */
   readonly cases?: CaseSource;
   /**
-   * Stored runs of `agent` as cases, and changes of them as variants: `from: runs({ runtime, runs, forks })`. The forks are runs
-   * of their own, and share the `budget` with the judges.
+   * Stored runs of `agent` as cases, and changes of them as variants: `from: runs({ runtime, runs, forks })`. The
+   * forks are separate runs. They share the `budget` with the judges.
    */
   readonly from?: StoredRuns;
-  /** What scores the answers. A function has the name of the function; names are unique. */
+  /** The scorers of the answers. A function scorer has the name of the function. Names must be unique. */
   readonly scorers: readonly Scorer[];
   /** How often each case is given to each variant. Default: 1. */
   readonly trials?: number;
@@ -56,7 +59,7 @@ export interface ExperimentOptions {
   readonly budget?: Partial<ExecutionBudget>;
   /** Number of trials that are in progress at the same time. Default: 4. */
   readonly seats?: number;
-  /** What must hold for the experiment to pass, by name of the scorer. Default: nothing. */
+  /** Conditions under which the experiment passes, by name of the scorer. Default: none. */
   readonly gates?: { readonly [scorer: string]: ScoreGate };
   /**
    * Whether the tool calls of cases with a recording are answered from it: `recorded` ends the trial at a call that was not
@@ -70,7 +73,7 @@ export interface ExperimentOptions {
   readonly model?: ModelMode;
 }
 
-/** Which part of an experiment a run carries out. */
+/** The part of an experiment that a run executes. */
 export interface ExperimentInput {
   /** Ids of the cases. Default: all cases. */
   readonly cases?: readonly string[];
@@ -85,18 +88,18 @@ export interface ExperimentInput {
   /** Number of trials that are in progress at the same time. Default: `seats` of the experiment. */
   readonly seats?: number;
   /**
-   * Whether scorers may send no request over HTTP that no budget counts. Default: whether the experiment, or the call of `run`,
-   * has a budget.
+   * Whether scorers are forbidden to send HTTP requests that no budget counts. Default: `true` if the experiment,
+   * or the call of `run`, has a budget.
    */
   readonly meteredScorers?: boolean;
   /**
-   * Whether cases with a recording are answered from it alone, whatever the modes of the experiment and of the case are. Default:
-   * false.
+   * Whether cases with a recording are answered only from it, regardless of the modes of the experiment and of the
+   * case. Default: `false`.
    */
   readonly offline?: boolean;
 }
 
-/** The output of the run of an experiment. The results of the trials are in its log. */
+/** The output of an experiment's run. The results of the trials are in its log. */
 export interface ExperimentOutput {
   /** Number of trials that have ended. */
   readonly trials: number;
@@ -104,9 +107,9 @@ export interface ExperimentOutput {
 
 /** Options of `Experiment.run`. */
 export interface RunExperimentOptions extends StartOptions, ExperimentInput {
-  /** The runtime on which the run starts. Default: a runtime of the process that stores everything in memory. */
+  /** The runtime on which the run starts. Default: a runtime in this process that stores everything in memory. */
   readonly runtime?: Runtime;
-  /** Store on which a runtime is opened for this run. Another form of `runtime`. */
+  /** Store on which a runtime is opened for this run. Alternative to `runtime`. */
   readonly store?: NonNullable<RuntimeOptions["store"]>;
 }
 
@@ -149,10 +152,10 @@ const runTable = optionTable({
   store: is.any,
 } satisfies OptionKinds<RunExperimentOptions>);
 
-/** Trials of one history of the run. Ended trials of earlier histories take no memory. */
+/** Minimum number of trials in one history of the run. Ended trials of earlier histories need no memory. */
 const smallestBatch = 64;
 
-/** The plan of a run. It is recorded, and equal in every process that continues the run. */
+/** The plan of a run. It is recorded. Every process that continues the run must calculate the same plan. */
 interface Plan extends Pick<ExperimentHead, "variants" | "scorers" | "trials" | "expectedTrials"> {
   /** Digest of all cases of the experiment. */
   readonly digest: string;
@@ -160,7 +163,7 @@ interface Plan extends Pick<ExperimentHead, "variants" | "scorers" | "trials" | 
 
 /** The input of one history of the run. */
 interface HistoryInput extends ExperimentInput {
-  /** Number of trials of the histories before. */
+  /** Number of trials in the previous histories. */
   readonly offset?: number;
   /** The plan that the first history has recorded. */
   readonly plan?: Plan;
@@ -202,7 +205,7 @@ export class Experiment implements HostedWorkflow<ExperimentInput, ExperimentOut
   readonly #from: StoredRuns | undefined;
   readonly #modes: ReplayModes;
   readonly #mayReplay: boolean;
-  /** Ids of agents that are a variant, or work for one, and that scorers call as well. */
+  /** Ids of agents that are both used by a variant and called by scorers. */
   readonly #shared: readonly string[];
   readonly #workflow: Workflow<JsonValue, ExperimentOutput>;
 
@@ -244,8 +247,9 @@ export class Experiment implements HostedWorkflow<ExperimentInput, ExperimentOut
   }
 
   /**
-   * An experiment `NAME.forks` with the scorers of this one, whose cases are stored runs of a variant. It has no gates, because these
-   * are about the cases of this experiment. Default variant: the first one.
+   * Returns an experiment `NAME.forks` with the scorers of this experiment, whose cases are stored runs of a
+   * variant. It has no gates, because the gates apply to the cases of this experiment. Default variant: the first
+   * one.
    */
   withRuns(from: StoredRuns, variant?: string): Experiment {
     const { cases: _cases, variants: _variants, gates: _gates, ...options } = this.#options;
@@ -271,8 +275,8 @@ export class Experiment implements HostedWorkflow<ExperimentInput, ExperimentOut
   }
 
   /**
-   * Reads the cases and returns the number of trials that an input selects. Throws `invalid_argument` if the cases are wrong, or none is
-   * selected: the error that a run with this input would end with.
+   * Reads the cases and returns the number of trials that an input selects. Throws `invalid_argument` if the cases
+   * are invalid, or none is selected. A run with this input would end with the same error.
    */
   async countTrials(input: ExperimentInput = {}): Promise<number> {
     this.readInput(input as JsonValue);
@@ -287,7 +291,7 @@ export class Experiment implements HostedWorkflow<ExperimentInput, ExperimentOut
 
   /** Executes a run. Only a worker calls it. */
   run(ctx: RunContext, inbox: TaskInbox): Promise<JsonValue>;
-  /** Starts a run and returns its results when it has ended, whatever its status. */
+  /** Starts a run and returns its results when it has ended, regardless of its status. */
   run(options?: RunExperimentOptions): Promise<ExperimentResult>;
   run(first: RunContext | RunExperimentOptions = {}, inbox?: TaskInbox): Promise<unknown> {
     return inbox === undefined
@@ -319,7 +323,7 @@ export class Experiment implements HostedWorkflow<ExperimentInput, ExperimentOut
     return readExperiment(run);
   }
 
-  /** One history of the run: a batch of trials. */
+  /** Executes one history of the run: a batch of trials. */
   async #execute(ctx: WorkflowScope<never>, input: HistoryInput): Promise<ExperimentOutput> {
     const { offset = 0, seats = this.seats, meteredScorers = this.budget !== undefined } = input;
     const runs = this.#from === undefined ? undefined : await this.#chosenRuns(ctx, this.#from, input);
@@ -386,7 +390,7 @@ export class Experiment implements HostedWorkflow<ExperimentInput, ExperimentOut
     };
   }
 
-  /** The budget of the run, as its forks and judges share it. */
+  /** Returns the budget of the run, which its forks and judges share. */
   #forkBudget(
     { runContext, runId: experimentRun }: WorkflowScope<never>,
     from: StoredRuns,
@@ -411,7 +415,10 @@ export class Experiment implements HostedWorkflow<ExperimentInput, ExperimentOut
     return ([...this.variants.values()][0] as HostedAgent).id;
   }
 
-  /** The work of the run. The first history records the plan, and every process compares it with its own. */
+  /**
+   * Returns the work of the run. The first history records the plan, and every process compares it with its own
+   * plan.
+   */
   async #workOf(ctx: WorkflowScope<never>, input: HistoryInput): Promise<Work> {
     const { cases: all, digest } = await this.#readCases(input.runs);
     const cases = selectedCases(this.name, all, input);
@@ -427,7 +434,10 @@ export class Experiment implements HostedWorkflow<ExperimentInput, ExperimentOut
     return { plan, cases };
   }
 
-  /** The runs are chosen once, because the filter may select others later. */
+  /**
+   * Returns the chosen runs. They are chosen only once and recorded, because the filter may select other runs
+   * later.
+   */
   #chosenRuns(
     ctx: WorkflowScope<never>,
     from: StoredRuns,
@@ -461,8 +471,8 @@ export class Experiment implements HostedWorkflow<ExperimentInput, ExperimentOut
 }
 
 /**
- * Declares an experiment: cases that agents answer and scorers score. A run of it is a durable run like any other: it has one
- * budget, survives crashes, and repeats no answer and no score that was recorded.
+ * Declares an experiment: cases that agents answer and scorers score. A run of the experiment is an ordinary
+ * durable run: it has one budget, survives crashes, and repeats no recorded answers and scores.
  *
  * @example
  * ```ts
@@ -488,12 +498,15 @@ export function experiment(options: ExperimentOptions): Experiment {
   return new Experiment(options);
 }
 
-/** Whether a case may have a recording. The cases of a function are not known yet. */
+/** Whether a case may have a recording. `true` for a function, because its cases are not known yet. */
 function mayReplay(cases: CaseSource): boolean {
   return typeof cases === "function" || cases.some(({ recording }) => recording !== undefined);
 }
 
-/** The answers of the variants before that of a trial. `index` is the place of the trial in its batch, as for `answerAt`. */
+/**
+ * Returns the answers of the previous variants in a trial. `index` is the index of the trial in its batch, as for
+ * `answerAt`.
+ */
 function rivalsOf(
   { variants, trials }: Plan,
   index: number,

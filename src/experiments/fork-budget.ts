@@ -8,32 +8,32 @@ import {
   type TopUp,
 } from "../kernel/index.ts";
 
-/** Limits of one fork, or what is added to them. */
+/** Limits of one fork, or amounts that are added to them. */
 export type ForkLimits = Partial<Pick<TopUp, "maxCostUsd" | "maxTokens" | "maxTurns">>;
 
-/** What a fork of an experiment may spend, and has spent. */
+/** The limits of an experiment's fork, and the amounts that it has spent. */
 export interface KnownFork {
   readonly caps: Account["caps"];
   readonly spent: Spend;
   readonly hasEnded: boolean;
 }
 
-/** What a fork needs that has stopped at its part of the budget. */
+/** The amounts that a fork needs after it has stopped at its part of the budget. */
 export interface ForkLack {
   readonly unit: keyof Spend;
-  /** The least amount with which it can continue. */
+  /** Minimum amount with which the fork can continue. */
   readonly short: number;
 }
 
-/** What the forks of one run of an experiment share. */
+/** Values that the forks of one run of an experiment share. */
 export interface ForkBudgetOptions {
-  /** The account of the experiment, as it is now. What judges spend counts in it. */
+  /** Returns the current account of the experiment. It contains the costs of judges. */
   readonly account: () => Account | undefined;
-  /** Number of parts, one for each trial that spends. */
+  /** Number of parts of the budget, one for each trial that spends. */
   readonly parts: number;
-  /** Whether judges spend as well: they need what no fork holds. */
+  /** Whether there are judges. They spend the amounts that no fork holds. */
   readonly hasJudges: boolean;
-  /** The forks that exist, by their ids. Called once. */
+  /** Reads the existing forks, by their ids. Called once. */
   readonly known: () => Promise<ReadonlyMap<string, KnownFork>>;
 }
 
@@ -41,13 +41,13 @@ const units = ["nanoUsd", "tokens", "turns"] as const satisfies readonly (keyof 
 const nothing: Spend = { nanoUsd: 0, tokens: 0, turns: 0 };
 
 /**
- * The budget of an experiment whose trials are forks, which are runs of their own. A fork receives a part when it begins, and
- * what it does not spend goes to the others. One that needs more waits until another one has returned something. Together with
- * the judges they spend no more than the budget.
+ * The budget of an experiment whose trials are forks, that is, separate runs. A fork receives a part of the budget
+ * when it begins; the unspent rest is returned for other forks. A fork that needs more waits until another fork has
+ * returned something. Forks and judges together spend no more than the budget.
  */
 export class ForkBudget {
   readonly #options: ForkBudgetOptions;
-  /** What each fork may spend, or has spent if it has ended. */
+  /** For each fork, the amounts that it may spend, or that it has spent if it has ended. */
   readonly #held = new Map<string, Spend>();
   /** The trials that have begun. */
   readonly #begun = new Set<string>();
@@ -65,12 +65,18 @@ export class ForkBudget {
     return caps !== undefined && units.some((unit) => caps[unit] !== null);
   }
 
-  /** Counts a trial as begun, so that the parts of the others become larger. A stored run spends only for its judges. */
+  /**
+   * Counts a trial as begun, so that the parts of the remaining trials become larger. For a stored run, only its
+   * judges spend money.
+   */
   begin(trial: string, isFork = true): void {
     if (isFork || this.#options.hasJudges) this.#begun.add(trial);
   }
 
-  /** Takes a part for a new fork, or what an ended fork lacks. Throws `budget_exhausted` if nothing is left that will return. */
+  /**
+   * Takes a part for a new fork, or the amount that an ended fork needs. Throws `budget_exhausted` if nothing is
+   * left and no other fork can return something.
+   */
   async take(fork: string, trial: string, lack?: ForkLack): Promise<ForkLimits> {
     if (!this.isLimited) return {};
     await (this.#loaded ??= this.#load());
@@ -84,7 +90,7 @@ export class ForkBudget {
     return limitsOf(part);
   }
 
-  /** Returns what an ended fork has not spent. */
+  /** Returns the unspent rest of an ended fork. */
   async end(fork: string, spent: Spend): Promise<void> {
     if (!this.isLimited) return;
     await (this.#loaded ??= this.#load());
@@ -93,14 +99,20 @@ export class ForkBudget {
     this.#notify();
   }
 
-  /** Waits until a judge may spend something. Throws `budget_exhausted` if nothing is left that will return. */
+  /**
+   * Waits until a judge can spend something. Throws `budget_exhausted` if nothing is left and no fork can return
+   * something.
+   */
   async requireLeft(judge: string): Promise<void> {
     await (this.#loaded ??= this.#load());
     for (let unit = this.#shortUnit(); unit !== undefined; unit = this.#shortUnit())
       await this.#wait(judge, unit, undefined);
   }
 
-  /** What a fork lacks that has stopped at its part. `undefined` if it has ended otherwise, such as at the budget of its own run. */
+  /**
+   * Returns what a fork needs that has stopped at its part. `undefined` if it ended for another reason, such as the
+   * budget of its original run.
+   */
   lackOf(fork: string, caps: Account["caps"], failure: Failure | null): ForkLack | undefined {
     const { dimension, taskId, cap, refused, limit, used } = failure?.details ?? {};
     if (failure?.code !== "budget_exhausted" || taskId !== rootTaskId || cap !== undefined) return undefined;
@@ -122,7 +134,7 @@ export class ForkBudget {
     }
   }
 
-  /** Waits until a fork has returned something. Throws if none works that could. */
+  /** Waits until a fork has returned something. Throws if no active fork can do this. */
   async #wait(taker: string, unit: keyof Spend, lack: ForkLack | undefined): Promise<void> {
     this.#waiting.add(taker);
     const isAnyWorking = [...this.#working].some((each) => !this.#waiting.has(each));
@@ -143,7 +155,7 @@ export class ForkBudget {
     return free !== null && free < (lack?.unit === unit ? lack.short : 1);
   }
 
-  /** What neither judges nor forks have spent or hold. `null` if it is not limited. */
+  /** Returns the amount that neither judges nor forks have spent or hold. `null` if it is unlimited. */
   #free(unit: keyof Spend): number | null {
     const account = this.#options.account();
     const cap = account?.caps[unit] ?? null;

@@ -35,26 +35,30 @@ export interface ForkVariant {
 }
 
 /**
- * Where the forks begin: at the number of an event, at the first model call of the root agent, at its last one, or at the first
- * model call of a role, of an agent, or with a call of a tool of this name.
+ * The place where the forks begin: the sequence number of an event, the first or last model call of the root agent,
+ * or the first model call of a role, of an agent, or with a call of a tool of this name.
  */
 export type ForkStart = number | "first-model-call" | "last-turn" | (string & Record<never, never>);
 
 /** Options of `runs()`. */
 export interface StoredRunsOptions {
-  /** The runtime that has the runs and executes the forks. */
+  /** The runtime that contains the runs and executes the forks. */
   readonly runtime: Runtime;
-  /** The runs: their ids, or a filter of `runtime.list`. A filter selects completed runs unless it has a status. */
+  /**
+   * The runs: their ids, or a filter as for `runtime.list`. If the filter has no status, it selects completed runs.
+   */
   readonly runs: readonly string[] | Omit<RunQuery, "sort" | "limit" | "after">;
-  /** Where the forks begin. What is before is shared and costs nothing. Default: `first-model-call`. */
+  /**
+   * The place where the forks begin. Everything before it is shared and costs nothing. Default: `first-model-call`.
+   */
   readonly at?: ForkStart;
   /** The changes that are compared, by name. */
   readonly forks: { readonly [variant: string]: ForkVariant };
-  /** Maximum number of runs, the newest first. Default: 100. */
+  /** Maximum number of runs. The newest runs are used. Default: 100. */
   readonly limit?: number;
 }
 
-/** The ids of forks that experiments have made begin with it. */
+/** Prefix of the ids of forks that experiments have made. */
 const forkPrefix = "run_fork-";
 /** Name of the variant that is the stored run itself. */
 const storedVariant = "stored";
@@ -73,14 +77,14 @@ const table = optionTable({
   limit: is.integer({ from: 1, default: 100 }),
 } satisfies OptionKinds<StoredRunsOptions>);
 
-/** An end of a stored run or of a fork, and what it has done since the cut. */
+/** The result of a stored run or of a fork, and its actions since the cut. */
 export interface ForkedAnswer extends Pick<StoredAnswer, "output"> {
   readonly runId: ScoredRun["runId"];
   readonly status: RunStatus;
   readonly error: string | null;
 }
 
-/** Stored runs as the cases of an experiment, and changes of these runs as its variants. `runs()` creates one. */
+/** Stored runs as the cases of an experiment, and changes of these runs as its variants. Create it with `runs()`. */
 export class StoredRuns {
   readonly variants: readonly string[];
   readonly #options: StoredRunsOptions;
@@ -106,7 +110,7 @@ export class StoredRuns {
     this.variants = [storedVariant, ...forks.map(([name]) => name)];
   }
 
-  /** The ids of the runs that exist when an experiment begins. Forks that experiments made are left out. */
+  /** Returns the ids of the runs that exist when an experiment begins. Forks that experiments made are left out. */
   async runIds(agentId: string): Promise<readonly string[]> {
     const { runtime, runs: chosen } = this.#options;
     if (isList(chosen)) return chosen;
@@ -123,7 +127,7 @@ export class StoredRuns {
     );
   }
 
-  /** The runs as cases: their inputs, and their outputs as the expected values. */
+  /** Returns the runs as cases: their inputs, and their outputs as expected values. */
   async cases(agentId: string, runIds: readonly string[]): Promise<readonly GivenCase[]> {
     const cases: GivenCase[] = [];
     for (const runId of runIds) {
@@ -145,13 +149,13 @@ export class StoredRuns {
     return cases;
   }
 
-  /** The changes and their place, as JSON: a run is continued with those with which it was started. */
+  /** The changes and their place, as JSON. A run of the experiment can only be continued with the same changes. */
   get signature(): string {
     const { at = "first-model-call", forks } = this.#options;
     return canonicalJson({ at, forks });
   }
 
-  /** What the forks of one run of an experiment share. */
+  /** Returns the budget that the forks of one run of an experiment share. */
   budget({ account, parts, hasJudges, trials }: SharedBudget): ForkBudget {
     const known = async (): Promise<ReadonlyMap<string, KnownFork>> => {
       const found = new Map<string, KnownFork>();
@@ -166,8 +170,8 @@ export class StoredRuns {
   }
 
   /**
-   * Creates the fork of a run, and returns its id; that of the run itself for the variant `stored`. Another call for the same
-   * trial returns the same fork.
+   * Creates the fork of a run and returns its id. For the variant `stored`, returns the id of the run itself.
+   * Another call for the same trial returns the same fork.
    */
   async fork(trial: ForkedTrial, budget: ForkBudget): Promise<string> {
     const { origin, variant } = trial;
@@ -188,8 +192,9 @@ export class StoredRuns {
   }
 
   /**
-   * Waits until a fork has ended. One that has used up its part of the budget receives what is left, and the rest that others
-   * return. Throws `budget_exhausted` if nothing is left, or a cap of a day or of a user has stopped the fork.
+   * Waits until a fork has ended. A fork that has used up its part of the budget receives the rest of the budget,
+   * and the amounts that other forks return. Throws `budget_exhausted` if nothing is left, or if a cap of a day or
+   * of a user has stopped the fork.
    */
   async answer(trial: ForkedTrial, runId: string, budget: ForkBudget): Promise<ForkedAnswer> {
     const run = await this.#find(runId);
@@ -215,7 +220,7 @@ export class StoredRuns {
     }
   }
 
-  /** Cancels the fork of a trial, if it exists and has not ended. Does nothing to a stored run. */
+  /** Cancels the fork of a trial if it exists and has not ended. A stored run is not changed. */
   async cancel(trial: ForkedTrial, reason: string): Promise<null> {
     if (isStored(trial.variant)) return null;
     const run = await this.#options.runtime.find(forkIdOf(trial));
@@ -223,7 +228,7 @@ export class StoredRuns {
     return null;
   }
 
-  /** What a fork may spend and has spent. `undefined` if there is none. */
+  /** Returns the limits of a fork and its spent amounts. `undefined` if the fork does not exist. */
   async #known(runId: string): Promise<KnownFork | undefined> {
     const run = await this.#options.runtime.find(runId);
     if (run === undefined) return undefined;
@@ -237,7 +242,10 @@ export class StoredRuns {
     return known;
   }
 
-  /** What a run or its fork has done. Money, turns and time are those after the cut: what is before was not paid again. */
+  /**
+   * Returns the work of a run or its fork for scorers. Costs, turns and time are counted after the cut, because
+   * everything before it was not paid again.
+   */
   async scored(origin: string, runId: string): Promise<ScoredRun> {
     const run = await this.#find(runId);
     const from = origin === runId ? (await this.#cutOf(run)).at : await forkSeq(run);
@@ -299,8 +307,8 @@ export class StoredRuns {
 }
 
 /**
- * Stored runs as cases of an experiment: each run is compared with forks of it that change its model, its instructions or its
- * tools. A fork shares what is before the cut, so that only what is new is paid.
+ * Stored runs as cases of an experiment: each run is compared with forks of it that change its model, its
+ * instructions or its tools. A fork shares everything before the cut, so that only the new part is paid.
  */
 export function runs(options: StoredRunsOptions): StoredRuns {
   return new StoredRuns(options);
@@ -316,13 +324,16 @@ export interface ForkedTrial {
   readonly number: number;
 }
 
-/** What `budget` needs to know of a run of an experiment. */
+/** The values of an experiment's run that `budget` needs. */
 interface SharedBudget extends Omit<ForkBudgetOptions, "known"> {
   /** The trials that are forks. */
   readonly trials: () => Iterable<ForkedTrial>;
 }
 
-/** The id follows from the trial, so that a step that is repeated after a crash finds the fork. */
+/**
+ * Returns the id of a fork. It is derived from the trial, so that a step that is repeated after a crash finds the
+ * existing fork.
+ */
 function forkIdOf({ experimentRun, origin, variant, number }: ForkedTrial): string {
   const digest = sha256Hex(JSON.stringify([experimentRun, origin, variant, number]));
   return `${forksOf(experimentRun)}${digest.slice(0, 24)}`;
@@ -332,12 +343,12 @@ function forksOf(experimentRun: string): string {
   return `${forkPrefix}${sha256Hex(experimentRun).slice(0, 12)}-`;
 }
 
-/** Whether a run is a fork that this run of an experiment has made. */
+/** Whether a run is a fork made by this run of an experiment. */
 export function isForkOf(runId: string, experimentRun: string): boolean {
   return runId.startsWith(forksOf(experimentRun));
 }
 
-/** Names a trial within a run of an experiment. */
+/** Returns a name for a trial that is unique within a run of an experiment. */
 export function trialKey({ origin, variant, number }: Omit<ForkedTrial, "experimentRun">): string {
   return JSON.stringify([origin, variant, number]);
 }
@@ -347,12 +358,15 @@ interface Cut extends Pick<ForkOptions, "at" | "keepsCommit"> {
   readonly taskId: TaskId;
 }
 
-/** The cut of the page's "Run again with changes": the results before the call stay, and the call is made again. */
+/**
+ * Returns the same cut as the page's "Run again with changes": the results before the call are kept, and the call
+ * is repeated.
+ */
 function cutBefore({ seq, taskId }: Event<"message_start">): Cut {
   return { at: seq, keepsCommit: true, taskId };
 }
 
-/** Whether a run is a fork that an experiment has made. */
+/** Whether a run is a fork made by an experiment. */
 function isForkId(runId: string): boolean {
   return runId.startsWith(forkPrefix);
 }
@@ -385,7 +399,7 @@ async function forkSeq(run: RunHandle): Promise<number> {
   return 0;
 }
 
-/** `Array.isArray` does not narrow a readonly list. */
+/** Whether the runs are given as a list. `Array.isArray` does not narrow a readonly list. */
 function isList(given: StoredRunsOptions["runs"]): given is readonly string[] {
   return Array.isArray(given);
 }

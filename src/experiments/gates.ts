@@ -4,7 +4,7 @@ import type { ExperimentResult, ScoreGate } from "./contract.ts";
 /** Gates by name of the scorer. */
 export type ScoreGates = ExperimentResult["gates"];
 
-/** Throws `invalid_argument` if a gate compares with a baseline and there is none. */
+/** Throws `invalid_argument` if a gate compares with a baseline but there is no baseline. */
 export function requireBaseline(gates: ScoreGates, hasBaseline: boolean): void {
   const comparing = Object.entries(gates).find(([, { maxDrop }]) => maxDrop !== undefined);
   if (hasBaseline || comparing === undefined) return;
@@ -19,20 +19,20 @@ export interface GateOutcome {
   readonly scorer: string;
   readonly variant: string;
   readonly isPassed: boolean;
-  /** What was required, and what was measured. */
+  /** Describes the required and the measured value. */
   readonly text: string;
 }
 
-/** What a gate is compared with. `null` if nothing was scored. */
+/** The measured value with which a gate is compared. `null` if no case was scored. */
 export interface GatedScore {
   readonly scorer: string;
   readonly variant: string;
   readonly mean: number | null;
-  /** Difference of the mean to the baseline over the cases that both have. `null` without a common case. */
+  /** Difference of the mean to the baseline over the common cases. `null` if there is no common case. */
   readonly difference: number | null;
 }
 
-/** Rounding errors of sums do not fail a gate. */
+/** Tolerance for rounding errors of sums, which must not fail a gate. */
 const tolerance = 1e-9;
 
 /** Evaluates the gate of a scorer for one variant. */
@@ -68,7 +68,7 @@ export function shownScore(score: number): string {
   return score.toFixed(3);
 }
 
-/** A score with as many decimals as it needs to differ from a limit. */
+/** Formats a score with as many decimals as are necessary to distinguish it from a limit. */
 function besides(limit: number, score: number): string {
   return Number(shownScore(score)) === limit ? score.toFixed(6) : shownScore(score);
 }

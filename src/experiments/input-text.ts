@@ -1,6 +1,6 @@
 import type { UserPart } from "../kernel/index.ts";
 
-/** The input of a case as one text. Images and files are named, and their content is left out. */
+/** Returns the input of a case as one text. For images and files, it contains only their names. */
 export function inputText(input: string | readonly UserPart[]): string {
   if (typeof input === "string") return input;
   return input

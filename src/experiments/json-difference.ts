@@ -12,7 +12,7 @@ export interface JsonDifference {
 export interface CompareOptions {
   /** Whether objects may have members that the expected value does not name. */
   readonly isSubset?: boolean;
-  /** Largest number of differences that are listed. */
+  /** Maximum number of differences that are listed. */
   readonly most?: number;
 }
 
@@ -44,7 +44,7 @@ export function jsonDifferences(
   return found;
 }
 
-/** Describes a difference in one line. `whole` names the value if the whole of it differs. */
+/** Describes a difference in one line. `whole` is the name for the value if it differs as a whole. */
 export function differenceText({ path, expected, actual }: JsonDifference, whole = "value"): string {
   return `${path === "" ? whole : path}: expected ${shown(expected)}, got ${shown(actual)}`;
 }

@@ -2,7 +2,7 @@ import { AsyncLocalStorage } from "node:async_hooks";
 import { subscribe, unsubscribe } from "node:diagnostics_channel";
 import { Fault, readProperty, type MaybePromise } from "../kernel/index.ts";
 
-/** A scorer while it runs, and what was refused to it. */
+/** A running scorer, with its refused requests. */
 interface Watched {
   readonly scorer: string;
   refused: Fault | undefined;
@@ -13,13 +13,16 @@ let watchers = 0;
 /** Whether no code of this process may send a request. */
 let isOffline = false;
 
-/** A token of the gateway, which reserves what a request may cost before it leaves, or refuses it. */
+/**
+ * Matches a token of the gateway. The gateway reserves the possible cost of a request before it sends it, or
+ * refuses it.
+ */
 const gatewayToken = /\brvg_[\w-]{43}/u;
 
 /**
- * Runs a scorer that must not spend money which no ledger counts. Requests over HTTP that carry no token of the gateway are
- * refused before they leave, those of `fetch` and of `node:http`. The work then fails, also if the scorer catches the error.
- * Child processes, worker threads, HTTP/2 and plain sockets are not seen.
+ * Runs a scorer that must not spend money that no ledger counts. HTTP requests of `fetch` and `node:http` without a
+ * gateway token are refused before they are sent. The work then fails, even if the scorer catches the error. Child
+ * processes, worker threads, HTTP/2 and plain sockets are not checked.
  */
 export async function withoutOutsideCalls<Value>(
   scorer: string,
@@ -38,7 +41,10 @@ export async function withoutOutsideCalls<Value>(
   throw state.refused;
 }
 
-/** Refuses every request over HTTP of this process, for experiments that must need no network. The returned function allows them again. */
+/**
+ * Refuses all HTTP requests of this process, for experiments that must need no network. The returned function
+ * allows requests again.
+ */
 export function refuseRequests(): () => void {
   isOffline = true;
   watch();

@@ -8,7 +8,10 @@ export interface ScorerRow {
   readonly variant: string;
   /** Mean over the cases; trials are averaged per case first. `null` if no case was scored. */
   readonly estimate: Estimate | null;
-  /** Difference to the baseline over the cases that both have, case by case. `null` without a baseline or a common case. */
+  /**
+   * Difference to the baseline over the common cases, calculated case by case. `null` without a baseline or a
+   * common case.
+   */
   readonly difference: Estimate | null;
   readonly verdict: Verdict | null;
   /** Number of scores by kind, over all trials. */
@@ -17,10 +20,10 @@ export interface ScorerRow {
   readonly failed: number;
 }
 
-/** What a difference to the baseline shows. An interval that includes 0 shows no difference. */
+/** The meaning of a difference to the baseline. If the interval includes 0, no difference is shown. */
 export type Verdict = "better" | "worse" | "no difference shown";
 
-/** A case whose mean differs from that of the baseline. */
+/** A case whose mean differs from its mean in the baseline. */
 export interface CaseChange {
   readonly caseId: string;
   readonly variant: string;
@@ -33,7 +36,7 @@ export interface CaseChange {
   readonly reason: string | null;
 }
 
-/** A case whose mean is below that of the gate of its scorer, or below 0.5 without one. */
+/** A case whose mean is below the `mean` of its scorer's gate, or below 0.5 without such a gate. */
 export interface FailedCase {
   readonly caseId: string;
   readonly variant: string;
@@ -53,11 +56,11 @@ export interface Problem {
   readonly message: string;
 }
 
-/** What a variant costs and how long it takes, on average over its trials. */
+/** Average cost and duration of a variant over its trials. */
 export interface VariantRow {
   readonly variant: string;
   readonly trials: number;
-  /** `null` if the cost of a trial is not known. */
+  /** Average cost in dollars. `null` if the cost of a trial is unknown. */
   readonly costUsd: number | null;
   readonly durationMs: number;
   readonly turns: number;
@@ -70,7 +73,7 @@ export interface ExperimentReport {
   readonly baseline: string | null;
   readonly rows: readonly ScorerRow[];
   readonly variants: readonly VariantRow[];
-  /** Cases whose mean rose or fell, what fell most first. */
+  /** Cases whose mean rose or fell, beginning with the largest drop. */
   readonly changes: readonly CaseChange[];
   /** Cases that do not pass, the lowest mean first. */
   readonly failed: readonly FailedCase[];
@@ -78,7 +81,7 @@ export interface ExperimentReport {
   readonly problems: readonly Problem[];
   /** Number of trials without a result, because the run has stopped before its end. */
   readonly missing: number;
-  /** Whether there are so few cases that the intervals are unreliable. */
+  /** Whether the number of cases is so small that the intervals are unreliable. */
   readonly isUnreliable: boolean;
 }
 
@@ -89,8 +92,8 @@ export interface Baseline {
 }
 
 /**
- * Computes what the results of an experiment say, alone or against a baseline. Throws `invalid_argument` if a gate compares with a
- * baseline and there is none.
+ * Computes the report for the results of an experiment, alone or in comparison with a baseline. Throws
+ * `invalid_argument` if a gate compares with a baseline but there is no baseline.
  */
 export function reportOf(result: ExperimentResult, baseline?: Baseline): ExperimentReport {
   requireBaseline(result.gates, baseline !== undefined);
@@ -145,7 +148,10 @@ export function reportOf(result: ExperimentResult, baseline?: Baseline): Experim
   };
 }
 
-/** How an experiment ended: `incomplete` if cases failed to run, because the gates then do not count all of them. */
+/**
+ * The end of an experiment. `incomplete` means that cases failed to run, so that the gates do not include all
+ * cases.
+ */
 export type ExperimentEnd = "passed" | "gate_failed" | "incomplete";
 
 /** Returns how an experiment ended, from its report. */
@@ -154,12 +160,12 @@ export function endOf({ result, gates, problems, missing }: ExperimentReport): E
   return gates.every(({ isPassed }) => isPassed) ? "passed" : "gate_failed";
 }
 
-/** The lowest mean with which a case passes: the `mean` of the gate of the scorer, or 0.5 without one. */
+/** Returns the lowest mean with which a case passes: the `mean` of the scorer's gate, or 0.5 without such a gate. */
 export function passMark(gateMean: number | undefined): number {
   return (gateMean ?? 0.5) - 1e-9;
 }
 
-/** The name of a variant in a baseline: the same, or the only one that the baseline has. */
+/** Returns the name of a variant in a baseline: the same name, or the only variant of the baseline. */
 function storedVariant({ variants }: ExperimentResult, variant: string): string {
   const [only = variant] = variants;
   return variants.includes(variant) || variants.length !== 1 ? variant : only;

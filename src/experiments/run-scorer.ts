@@ -17,15 +17,19 @@ import { isDurable, type NamedScorer } from "./score.ts";
 
 /** How a scorer is run. */
 export interface RunScorerOptions {
-  /** The context of the branch that scores. A durable scorer needs it, and a function does not use it. */
+  /** The context of the branch that executes the scorer. Needed only by a durable scorer. */
   readonly ctx?: WorkflowContext;
-  /** Whether the experiment has a budget. A function may then send no request over HTTP except to the gateway. Default: false. */
+  /**
+   * Whether the experiment has a budget. A scorer function may then send HTTP requests only to the gateway.
+   * Default: `false`.
+   */
   readonly hasBudget?: boolean;
 }
 
 /**
- * Runs a scorer for one trial. A scorer that throws, or returns anything but a score from 0 to 1, is a score with an error and
- * never a zero. What stops the experiment itself, such as an exhausted budget or a cancel, is thrown.
+ * Runs a scorer for one trial. A scorer that throws, or returns anything but a score from 0 to 1, is a score with
+ * an error and never a zero. Faults that stop the experiment itself, such as an exhausted budget or a cancel, are
+ * thrown.
  */
 export async function runScorer(
   { name, scorer }: NamedScorer,
@@ -58,20 +62,23 @@ function outputOf(
   return hasBudget ? withoutOutsideCalls(name, call) : call();
 }
 
-/** Whether the budget of the experiment, or a spending cap, has ended the work. A budget of an agent below ends only its own. */
+/**
+ * Whether the budget of the experiment, or a spending cap, has ended the work. The budget of an agent below it ends
+ * only the work of this agent.
+ */
 export function endsExperiment({ code, details }: Failure | Fault): boolean {
   if (code !== "budget_exhausted") return false;
   return details?.["cap"] !== undefined || details?.["taskId"] === rootTaskId;
 }
 
-/** Faults that a branch cannot handle, because the task itself has to end or to be executed by another worker. */
+/** Whether a branch cannot handle this fault, because the task itself must end or be executed by another worker. */
 function mustEndTask(error: unknown): boolean {
   if (!Fault.is(error)) return false;
   if (error.code === "budget_exhausted") return endsExperiment(error);
   return stopsTask(error) || /^(?:journal|lease|store|version|engine)_/u.test(error.code);
 }
 
-/** Reads what a scorer returned, which may be code of the user or of another package. */
+/** Checks the value that a scorer returned. The scorer may be code of the user or of another package. */
 function readScore(name: string, output: unknown): Score {
   const isObject = typeof output === "object" && output !== null;
   const value: unknown = isObject ? readProperty(output, "score") : output;
@@ -90,7 +97,7 @@ function readScore(name: string, output: unknown): Score {
   );
 }
 
-/** The reason of a score. Judges of the package autoevals state it as `rationale` of the metadata. */
+/** Returns the reason of a score. Judges of the package autoevals provide it as `rationale` in the metadata. */
 function reasonOf(output: unknown, metadata: JsonValue): string | null {
   for (const reason of [readProperty(output, "reason"), readProperty(metadata, "rationale")])
     if (typeof reason === "string" && reason !== "") return reason;
@@ -106,7 +113,10 @@ function messageOf(error: unknown): string {
   return withoutSecrets(Fault.from(error).message);
 }
 
-/** The file and line of the code that threw, in brackets. Empty for an error without a stack, and for a fault of Reeve. */
+/**
+ * Returns the file and line of the code that threw an error, in brackets. Empty for an error without a stack, and
+ * for a fault of Reeve.
+ */
 function placeOf(error: unknown): string {
   const stack: unknown = Fault.is(error) ? undefined : readProperty(error, "stack");
   if (typeof stack !== "string") return "";

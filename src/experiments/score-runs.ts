@@ -31,25 +31,28 @@ export type ScoredRuns = Omit<
 
 /** Options of `scoreRuns()`. */
 export interface ScoreRunsOptions {
-  /** The runtime whose runs are scored. S6: a view scores the runs of its tenant and user. */
+  /** The runtime whose runs are scored. If it is a view, only the runs of its tenant and user are scored (S6). */
   readonly runtime: Runtime;
-  /** What scores a run. `expected` is `null` for them, because no answer is expected from a real run. */
+  /** The scorers of the runs. For them `expected` is `null`, because a real run has no expected answer. */
   readonly scorers: readonly Scorer[];
-  /** Share of the ended runs that is scored, above 0 and at most 1. Whether a run is in the sample follows from its id. Default: 1. */
+  /**
+   * Fraction of the ended runs that is scored, above 0 and at most 1. The run id decides whether a run is in the
+   * sample. Default: 1.
+   */
   readonly sample?: number;
   /** Budget of all scorers together. If absent, there is no limit. */
   readonly budget?: Partial<ExecutionBudget>;
   /** Name of the run that scores, and the author of its scores. Default: `scoring`. */
   readonly name?: string;
-  /** Which runs are scored. Default: the completed runs of agents. */
+  /** Filter for the scored runs. Default: the completed runs of agents. */
   readonly runs?: ScoredRuns;
   /** Number of runs that are scored at the same time. Default: 4. */
   readonly seats?: number;
-  /** Time between two looks for runs that have ended. `null`: one look. Default: 60_000. */
+  /** Time between two searches for runs that have ended. `null` means only one search. Default: 60_000. */
   readonly everyMs?: number | null;
 }
 
-/** The output of a run that looks once: what it has done. A run that looks again and again has none. */
+/** The output of a run that searches once: a summary of its work. A run that searches repeatedly has no output. */
 export interface ScoringOutput {
   /** Number of runs that were scored. */
   readonly runs: number;
@@ -59,17 +62,17 @@ export interface ScoringOutput {
   readonly without: number;
 }
 
-/** The input of one history of the run: a page of a look. */
+/** The input of one history of the run, which processes one page of a search. */
 interface ScoringInput extends ScoringOutput {
-  /** `next` of the page before. Absent on the first page of a look. */
+  /** `next` of the previous page. Absent on the first page of a search. */
   readonly after?: string;
-  /** Runs that ended after this time are looked at, in epoch milliseconds. */
+  /** Start of the search range in epoch milliseconds: only runs that ended after this time are read. */
   readonly since: number;
-  /** Time at which the look began. Absent before its first page. */
+  /** Time at which the search began. Absent before its first page. */
   readonly began?: number;
-  /** Runs of the look before that this look may find again. */
+  /** Runs of the previous search that this search may find again. */
   readonly recent: readonly RunId[];
-  /** Runs of this look that the next one may find again. */
+  /** Runs of this search that the next one may find again. */
   readonly seen: readonly RunId[];
 }
 
@@ -96,7 +99,10 @@ const table = optionTable({
 } satisfies OptionKinds<ScoreRunsOptions>);
 
 const runsPerPage = 100;
-/** Processes whose clocks differ by less store no end that a look misses. */
+/**
+ * Overlap of two searches in milliseconds. Processes whose clocks differ by less than this cannot store an end that
+ * a search misses.
+ */
 const overlapMs = 60_000;
 const begin: ScoringInput = { since: 0, recent: [], seen: [], runs: 0, scores: 0, without: 0 };
 

@@ -46,10 +46,10 @@ export async function doDuty(orders: WorkerOrders, work: DutyWork): Promise<Work
   return { runs, kinds: counted?.kinds ?? [] };
 }
 
-/** Begins the line of stdout with the report, so that lines which the work prints are not taken for it. */
+/** Beginning of the stdout line with the report, so that other lines that the work prints are not mistaken for it. */
 const reportMark = "reeve-worker-report ";
 
-/** What a worker process reports when it has done its work. */
+/** The report of a worker process after it has done its work. */
 export interface WorkerReport {
   readonly runs: readonly RunId[];
   /** The kind of each write, in order. */

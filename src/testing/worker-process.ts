@@ -27,8 +27,8 @@ export class WorkerProcess {
   }
 
   /**
-   * Starts a worker process. `cache` is a folder for compiled code, which later processes of the same script reuse. The
-   * folder in the variable NODE_COMPILE_CACHE takes its place.
+   * Starts a worker process. `cache` is a folder for compiled code, which later processes of the same script reuse.
+   * If the variable NODE_COMPILE_CACHE is set, its folder is used instead.
    */
   static start(script: URL, orders: WorkerOrders, cache: string): WorkerProcess {
     const { NODE_OPTIONS: _options, ...inherited } = process.env;

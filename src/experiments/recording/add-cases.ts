@@ -20,9 +20,10 @@ export interface AddedCase {
 }
 
 /**
- * Makes cases from stored runs. Each run becomes a line of `file`, with its input and its output as the expected value,
- * and a file with its record in the folder `NAME.recordings` beside it. Nothing is written if one of the runs is refused, or
- * if the file has a case of its id already. A process that dies here leaves the old case file.
+ * Makes cases from stored runs. Each run becomes a line of `file`, with its input and its output as the expected
+ * value, and a file with its record in the folder `NAME.recordings` beside it. Nothing is written if one of the
+ * runs is refused, or if the file already contains a case with the id of one of the runs. If the process crashes
+ * during the call, the old case file remains.
  */
 export async function addCases(
   store: Store,
@@ -57,7 +58,7 @@ export async function addCases(
   return added;
 }
 
-/** The lines of a case file, without empty ones. A file that does not exist has none. */
+/** Returns the lines of a case file, without empty lines. Returns none if the file does not exist. */
 async function caseLines(file: string): Promise<readonly string[]> {
   try {
     return (await readFile(file, "utf8")).split("\n").filter((line) => line.trim() !== "");

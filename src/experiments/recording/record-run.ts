@@ -31,9 +31,9 @@ export interface RecordedRun {
 }
 
 /**
- * Reads an ended run from a store as a case for replays. Throws `invalid_argument`, with the id of the run, for a run that
- * cannot be repeated: one that has not ended, whose contents were erased, that is no run of an agent, or that received
- * input while it worked. Costs O(commits of the run) for each of its tasks.
+ * Reads an ended run from a store as a case for replays. Throws `invalid_argument`, with the id of the run, for a
+ * run that cannot be repeated: one that has not ended, whose contents were erased, that is not a run of an agent,
+ * or that received input while it was executed. Takes O(commits of the run) for each of its tasks.
  */
 export async function recordRun(store: Store, runId: RunId): Promise<RecordedRun> {
   const record = await store.journal.find(runId);
@@ -74,7 +74,7 @@ export async function recordRun(store: Store, runId: RunId): Promise<RecordedRun
   return { recording, redactions: redaction.counts };
 }
 
-/** Removes secrets from calls. A message is redacted and counted once, though later requests repeat it. */
+/** Removes secrets from calls. If later requests repeat a message, its secrets are counted only once. */
 class CallRedaction {
   readonly #redaction: Redaction;
   readonly #known = new Map<string, unknown>();
@@ -259,7 +259,7 @@ class RunFold {
   }
 }
 
-/** The content of the user's message. A message of one plain text is that text. */
+/** Returns the content of the user's message. If it is one plain text, returns this text. */
 function messageInput(message: ChatMessage): string | readonly UserPart[] | undefined {
   if (message.role !== "user") return undefined;
   const [only, ...others] = message.content;
@@ -279,7 +279,7 @@ async function sessionBefore(store: Store, runId: RunId, { turn }: RunFold): Pro
   throw refused(runId, "the session that it continued was deleted", "use a run whose session exists");
 }
 
-/** What one model call was sent and answered. */
+/** Returns the request and the answer of one model call. */
 function modelCall(runId: RunId, step: StepRecord, sent: RecordedRequest): RecordedModelCall {
   const { seq, agentId, role, instructions, tools, messages, ephemeralMessages, settings } = sent;
   const system = present(runId, seq, instructions);

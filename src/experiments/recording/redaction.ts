@@ -9,17 +9,20 @@ import {
 /** Names of the members whose values are secret, by the tool that marks them. */
 export type SecretFields = Readonly<Record<string, readonly string[]>>;
 
-/** How many secrets were removed, by the place from which. Never the secrets. */
+/** Number of removed secrets, by the place where they were. The secrets themselves are not contained. */
 export type RedactionCounts = Readonly<Record<string, number>>;
 
 const mark = "[secret]";
-/** A secret of this length is also removed where it is quoted. A shorter one would match ordinary words. */
+/**
+ * Minimum length of a secret that is also removed from other texts that quote it. A shorter secret would match
+ * ordinary words.
+ */
 const quotableLength = 6;
 
 /**
- * Removes secrets from values: what the redaction of errors recognises, the fields that tools mark as secret, and other
- * quotes of the values of these fields. What a provider needs unchanged (`providerMetadata`, data of images and files)
- * stays. Applied again, it changes nothing.
+ * Removes secrets from values: what the redaction of errors recognises, the fields that tools mark as secret, and
+ * other quotes of the values of these fields. Data that a provider needs unchanged (`providerMetadata`, data of
+ * images and files) are kept. A second application changes nothing.
  */
 export class Redaction {
   readonly #fields: SecretFields;
@@ -36,7 +39,7 @@ export class Redaction {
     return Object.fromEntries(this.#counts);
   }
 
-  /** The value without secrets. `place` names in `counts` where they were. */
+  /** Returns the value without secrets. `place` is the name under which they are counted in `counts`. */
   in<Value>(value: Value, place = ""): Value {
     return this.#walk(value as JsonValue, "", place, undefined) as Value;
   }

@@ -14,13 +14,17 @@ import {
 } from "../../kernel/index.ts";
 import type { ReplayedCalls } from "./replayed-calls.ts";
 
-/** Finds the record from which the calls of a task are answered. `undefined` for a task whose calls are live. */
+/**
+ * Finds the record from which the calls of a task are answered. `undefined` for a task whose calls are executed
+ * live.
+ */
 export type FindCalls = (ctx: RunContext) => Promise<ReplayedCalls | undefined>;
 
 /**
- * Agents whose calls are answered from records. A replayed agent has the code, the id and the policy of its agent, and
- * two further entries around its calls: the outermost middleware around model calls, so that it compares the request as the
- * agent made it, and the first entry before tool calls, so that no rule and no person is asked again.
+ * Agents whose calls are answered from records. A replayed agent has the code, the id and the policy of its agent,
+ * and two additional layers around its calls: the outermost middleware around model calls, which compares the
+ * request as the agent made it, and the first check before tool calls, so that no rule is applied and no person is
+ * asked again.
  */
 export class ReplayedAgents {
   readonly #find: FindCalls;
@@ -73,7 +77,7 @@ export class ReplayedAgents {
 
 type Found = (runId: string, taskId: string) => ReplayedCalls | undefined;
 
-/** The call path of a replayed agent. F1: composed again when that of the agent has changed. */
+/** The call path of a replayed agent. It is composed again when the call path of the agent has changed (F1). */
 class ReplayedPath {
   readonly #agent: HostedAgent;
   readonly #found: Found;

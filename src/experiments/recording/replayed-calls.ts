@@ -26,9 +26,9 @@ interface Asked {
 
 /** The first call of a replay that the record does not contain. */
 export interface ReplayDifference {
-  /** Number of the model call or the tool call, from 1, in the order of the recorded run. */
+  /** Number of the model call or tool call in the order of the recorded run, starting at 1. */
   readonly step: number;
-  /** Number of the event of that call in the recorded run. `null` if the record had no call left. */
+  /** Sequence number of the call's event in the recorded run. `null` if the record contained no more calls. */
   readonly seq: number | null;
   readonly message: string;
 }
@@ -67,7 +67,7 @@ export class ReplayedCalls {
     return this.#difference;
   }
 
-  /** The recorded call that answers a model call. Throws `invalid_argument` with the first difference. */
+  /** Returns the recorded call that answers a model call. Throws `invalid_argument` at the first difference. */
   takeModel({
     agentId,
     role,
@@ -92,8 +92,8 @@ export class ReplayedCalls {
   }
 
   /**
-   * The recorded call that answers a tool call. `undefined` if there is none and the mode allows a live call. Throws
-   * `invalid_argument` with the first difference.
+   * Returns the recorded call that answers a tool call. `undefined` if there is none and the mode allows a live
+   * call. Otherwise throws `invalid_argument` at the first difference.
    */
   takeTool(agentId: string, toolName: string, input: JsonValue): RecordedToolCall | undefined {
     this.#refuseAfterDifference();
@@ -166,7 +166,10 @@ export class ReplayedCalls {
     return { step, seq: call.seq, message: `${asked} differs at ${where}` };
   }
 
-  /** A call for which the record has none that resembles it. Its step is that of the first call that is left. */
+  /**
+   * Returns the difference for a call to which no recorded call is similar. Its step is the step of the first
+   * unused call.
+   */
   #unexpected(asked: string): ReplayDifference {
     const [next] = [...this.#models, ...this.#tools].toSorted((one, other) => one.step - other.step);
     if (next === undefined)

@@ -11,7 +11,7 @@ import { ReplayedAgents } from "./replayed-agent.ts";
 import { ReplayedCalls, type ReplayModes } from "./replayed-calls.ts";
 import type { RunRecording } from "./run-recording.ts";
 
-/** The task of one trial, as the branch of the experiment that has spawned it opens it. */
+/** The task of one trial. The branch of the experiment that started the task opens it. */
 interface OpenedTask {
   readonly runId: string;
   readonly taskId: TaskId;
@@ -22,20 +22,23 @@ interface OpenedTask {
   readonly events: () => AsyncIterable<Event>;
 }
 
-/** Reads the calls that answer a task. The first reader skips what earlier processes have answered. */
+/** Returns the calls that answer a task. The first reader skips the calls that earlier processes have answered. */
 type CallReader = () => Promise<ReplayedCalls | undefined>;
 
 /**
- * The replays of the experiments of this process. A task of an agent waits in its first moment until the branch of the
- * experiment that has spawned it, or the tasks above it, has opened it. That branch runs again in every process that continues
- * the experiment. Tasks of other runs do not wait.
+ * The replays of the experiments of this process. At its start, a task of an agent waits until the branch of the
+ * experiment that started the task, or the tasks above it, has opened it. That branch runs again in every process
+ * that continues the experiment. Tasks of other runs do not wait.
  */
 class Replays {
   readonly #agents = new ReplayedAgents((ctx) => this.#find(ctx));
   readonly #experiments = new Set<string>();
   readonly #opened = new Map<string, PromiseWithResolvers<CallReader>>();
 
-  /** The agents of an experiment whose cases may have recordings. Two experiments with an agent get the same one. */
+  /**
+   * Returns the agents of an experiment whose cases may have recordings. Two experiments with the same agent get
+   * the same replayed agent.
+   */
   agentsOf(experimentId: string, agents: Iterable<HostedAgent>): readonly HostedAgent[] {
     this.#experiments.add(experimentId);
     return [...agents].map((agent) => this.#agents.of(agent));

@@ -23,13 +23,13 @@ import type { SecretFields } from "./redaction.ts";
 /** A model call of a stored run. */
 export interface RecordedModelCall {
   readonly kind: "model";
-  /** Number of the call's event in the recorded run. `reeve show RUN --request` prints it. */
+  /** Sequence number of the call's event in the recorded run. `reeve show RUN --request` prints the call. */
   readonly seq: number;
   readonly agentId: AgentId;
   readonly role: string;
   /** The request as the agent made it, without ephemeral messages. */
   readonly request: ModelRequest;
-  /** Number of further messages at the end whose text is never stored. */
+  /** Number of additional messages at the end of the request whose text is never stored. */
   readonly ephemeral: number;
   /** The answer. `null` if the call failed. */
   readonly reply: Pick<LlmReply, "message" | "stopReason" | "model"> | null;
@@ -40,7 +40,7 @@ export interface RecordedModelCall {
 /** A tool call of a stored run. */
 export interface RecordedToolCall {
   readonly kind: "tool";
-  /** Number of the call's event in the recorded run. */
+  /** Sequence number of the call's event in the recorded run. */
   readonly seq: number;
   readonly agentId: AgentId;
   readonly toolName: string;
@@ -49,15 +49,15 @@ export interface RecordedToolCall {
   /** The result that the model received. */
   readonly result: ToolResult;
   /**
-   * Whether the body of the tool has called models, tools or agents itself. A replay executes such a body, and these calls
-   * are answered from the record.
+   * Whether the body of the tool has itself called models, tools or agents. A replay executes such a body, and
+   * answers these calls from the record.
    */
   readonly isNested: boolean;
 }
 
 export type RecordedCall = RecordedModelCall | RecordedToolCall;
 
-/** What a stored run was given, what its models and tools answered, and what it returned. */
+/** The input of a stored run, the answers of its models and tools, and its output. */
 export interface RunRecording {
   readonly runId: string;
   readonly agentId: AgentId;
@@ -80,7 +80,10 @@ export interface RunRecording {
 const format = "reeve-recording";
 const version = 1;
 
-/** The stored form: each message, system prompt and tool list once, and referred to by its position in `contents`. */
+/**
+ * The stored form. Each message, system prompt and tool list is stored once in `contents`; other places contain its
+ * index.
+ */
 interface StoredRecording extends Omit<RunRecording, "calls" | "session"> {
   readonly format: typeof format;
   readonly version: typeof version;
@@ -99,7 +102,7 @@ type StoredCall =
       };
     });
 
-/** Writes a recording. A process that dies here leaves the old file, and perhaps a temporary file beside it. */
+/** Writes a recording. If the process crashes during the call, the old file remains, and perhaps a temporary file. */
 export async function writeRecording(file: string, recording: RunRecording): Promise<void> {
   const draft = `${file}.${randomUUID()}.tmp`;
   try {
@@ -115,7 +118,10 @@ export async function writeRecording(file: string, recording: RunRecording): Pro
   }
 }
 
-/** Reads a recording. Throws `invalid_argument` with the file and the place for one that is damaged or of another version. */
+/**
+ * Reads a recording. If it is damaged or has another version, throws `invalid_argument` with the file and the
+ * place.
+ */
 export async function readRecording(file: string): Promise<RunRecording> {
   const text = await readFile(file, "utf8").catch((cause: unknown) => {
     throw new Fault(
@@ -255,7 +261,7 @@ const modelChecks: Readonly<Record<string, readonly [check: Check, expected: str
   failure: [isAbsentOr((value) => isText(readProperty(value, "message"))), "an error with a message"],
 };
 
-/** Says which place of a stored recording is wrong. `undefined` if it is whole. */
+/** Returns the invalid place of a stored recording. `undefined` if the recording is valid. */
 function problemIn(value: unknown): string | undefined {
   const wrong = wrongMember(value, headChecks, "");
   if (wrong !== undefined) return wrong;

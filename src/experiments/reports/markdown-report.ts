@@ -88,7 +88,10 @@ function tableRow(cells: readonly string[]): string {
   return `| ${cells.join(" | ")} |`;
 }
 
-/** A text as code. The fence is longer than every run of backticks in it, and a bar does not end a cell of a table. */
+/**
+ * Formats a text as code. The fence is longer than every sequence of backticks in the text, and `|` does not end a
+ * table cell.
+ */
 function code(text: string): string {
   const flat = text
     .replaceAll(/\s+/gu, " ")

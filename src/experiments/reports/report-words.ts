@@ -6,7 +6,10 @@ import { reliableFrom, type Estimate } from "../statistics.ts";
 /** Longest text of a reason or an error in a report for people. */
 const longest = 300;
 
-/** A text from an agent or a case in one line, without characters that hide or control anything, and cut if it is long. */
+/**
+ * Returns a text of an agent or a case as one line, without characters that hide or control anything, and shortened
+ * if it is long.
+ */
 export function line(text: string): string {
   const shown = visibleLine(text).trim();
   return shown.length > longest ? `${shown.slice(0, longest - 1)}…` : shown;
@@ -20,7 +23,7 @@ export function caseName(
   return line(result.variants.length > 1 ? `${caseId} (${variant})` : caseId);
 }
 
-/** The cells of the table by scorer; the first row is its head. */
+/** Returns the cells of the table of scorers. The first row contains the titles. */
 export function scorerCells(report: ExperimentReport): readonly (readonly string[])[] {
   const hasVariants = report.result.variants.length > 1;
   const head = ["scorer", ...(hasVariants ? ["variant"] : []), "mean", "95 % interval", "scored"];
@@ -76,7 +79,7 @@ export function problemText({ scorer, trial, message }: Problem): string {
   return `trial ${trial}${scorer === null ? "" : `, scorer ${line(scorer)}`}: ${line(message)}`;
 }
 
-/** What a reader must know about the figures. */
+/** Returns warnings that a reader of the figures must know. */
 export function cautions({ isUnreliable, missing, result }: ExperimentReport): readonly string[] {
   const lines: string[] = [];
   if (isUnreliable)
@@ -88,7 +91,7 @@ export function cautions({ isUnreliable, missing, result }: ExperimentReport): r
   return lines;
 }
 
-/** An amount of dollars with at most six decimals. `null` is an unknown amount. */
+/** Formats an amount of dollars with at most six decimals. `null` means an unknown amount. */
 export function dollars(usd: number | null): string {
   if (usd === null) return "price unknown";
   return `$${usd.toFixed(usd > 0 && usd < 0.01 ? 6 : 4)}`;

@@ -14,7 +14,10 @@ import {
 /** Largest number of cases that a list names. */
 const most = 20;
 
-/** The report for a terminal, as lines: a table by scorer, cases that changed, cases that failed to run, and the gates. */
+/**
+ * Returns the report for a terminal as lines: a table of scorers, changed cases, cases that failed to run, and the
+ * gates.
+ */
 export function textReport(report: ExperimentReport): readonly string[] {
   const { result, baseline, variants, changes, failed, gates, problems } = report;
   const against = baseline === null ? "" : `, against baseline ${line(baseline)}`;

@@ -3,7 +3,7 @@ import { promisify } from "node:util";
 import { Fault } from "../../kernel/index.ts";
 import { currentProcess, type SimulatedProcess } from "./scheduler.ts";
 
-/** Folders of this package whose code takes time, chance and turns from its ports alone. */
+/** Folders of this package whose code must take time, random numbers and timers only from its ports. */
 const guarded = ["kernel", "runtime", "agents"].map((layer) =>
   fileURLToPath(new URL(`../../${layer}/`, import.meta.url)),
 );
@@ -132,7 +132,10 @@ class SimulatedTimer {
   }
 }
 
-/** The process whose code calls a global function. Throws if that code is part of a layer that must take its ports. */
+/**
+ * Returns the process whose code calls a global function. Throws if that code belongs to a layer that must use its
+ * ports.
+ */
 function inProcess(source: string, called: Called): SimulatedProcess | undefined {
   const process = currentProcess();
   if (process === undefined) return undefined;

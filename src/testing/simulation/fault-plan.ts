@@ -5,7 +5,7 @@ import type { SeededRandom } from "./seeded-random.ts";
  * virtual time, for each worker or for the database. The rate of all others is a probability per call or message, from 0 to 1.
  */
 export const faultKinds = [
-  /** A worker dies before a call of a port or soon after it, and starts again later. */
+  /** A worker dies before a call of a port or soon after it, and restarts later. */
   "kill",
   /** A worker does nothing for longer than its lease, and then continues. */
   "pause",
@@ -13,9 +13,9 @@ export const faultKinds = [
   "drift",
   /** The clock of a worker is set forward or back. */
   "jump",
-  /** A worker and the database do not reach each other. */
+  /** A worker and the database cannot reach each other. */
   "partition",
-  /** The database restarts: what it has not committed is lost. */
+  /** The database restarts: uncommitted data are lost. */
   "restart",
   /** The database has no space left for a while. */
   "full",
@@ -31,11 +31,11 @@ export const faultKinds = [
   "slow",
   /** The store refuses a request with one of its errors. */
   "storeError",
-  /** A notice of a change arrives twice, or without a change. */
+  /** A notification of a change arrives twice, or although nothing has changed. */
   "wake",
-  /** A call of the outside is lost before it takes effect. */
+  /** A call of an external service is lost before it takes effect. */
   "callLost",
-  /** A call of the outside takes effect, and its answer is lost. */
+  /** A call of an external service takes effect, but its answer is lost. */
   "callUnanswered",
   /** The answer of the outside is late. */
   "callLate",
@@ -72,7 +72,7 @@ export class FaultPlan {
   readonly #only: ReadonlySet<string> | undefined;
   readonly #elapsed: () => number;
   readonly #counts = new Map<FaultKind, number>();
-  /** After the end of the faults nothing goes wrong. */
+  /** `true` after the end of the faults: from then on, no fault happens. */
   isOver = false;
 
   constructor(
@@ -93,7 +93,9 @@ export class FaultPlan {
     return this.#rates[kind] ?? 0;
   }
 
-  /** Decides whether a fault happens now, with the probability of its kind. `text` says what it hits. */
+  /**
+   * Decides whether a fault happens now, with the probability of its kind. `text` describes what the fault affects.
+   */
   happens(kind: FaultKind, text: string): SeededRandom | undefined {
     const rate = this.rate(kind);
     if (this.isOver || rate === 0) return undefined;
@@ -103,7 +105,10 @@ export class FaultPlan {
     return random;
   }
 
-  /** The milliseconds until the next fault of a kind that has a rate per minute. `undefined` if it never happens. */
+  /**
+   * Returns the milliseconds until the next fault of a kind that has a rate per minute. `undefined` if it never
+   * happens.
+   */
   next(
     kind: FaultKind,
   ): { readonly id: string; readonly inMs: number; readonly random: SeededRandom } | undefined {
@@ -113,7 +118,7 @@ export class FaultPlan {
     return { id, random, inMs: (-Math.log(1 - random.next()) / rate) * 60_000 };
   }
 
-  /** Whether a fault that `next` has announced takes place. */
+  /** Whether a fault that `next` has announced really happens. */
   takesPlace(id: string, kind: FaultKind, text: string): boolean {
     if (this.isOver || !this.#isAllowed(id)) return false;
     this.#note(id, kind, text);
@@ -158,7 +163,7 @@ const swarmRates: Readonly<Record<FaultKind, number>> = {
   halfStream: 0.1,
 };
 
-/** Swarm testing: the seed switches a random subset of the faults on, each with a random rate. */
+/** Swarm testing: the seed activates a random subset of the faults, each with a random rate. */
 export function swarm(random: SeededRandom, most: FaultRates = swarmRates): FaultRates {
   const rates: Partial<Record<FaultKind, number>> = {};
   for (const kind of faultKinds) {

@@ -9,10 +9,10 @@ import { ScriptedModel, type ScriptedReply } from "../scripted-model.ts";
 import type { FaultPlan } from "./fault-plan.ts";
 import type { Scheduler, SimulatedProcess } from "./scheduler.ts";
 
-/** A call of the outside, as the outside saw it. */
+/** A call of an external service, as the service received it. */
 export interface OutsideCall {
   readonly name: string;
-  /** Tells calls with one intention apart from others, such as an idempotency key. `null` if the call has none. */
+  /** Identifies calls with the same intention, such as an idempotency key. `null` if the call has no key. */
   readonly key: string | null;
   readonly body: JsonValue;
   /** Name of the process that made the call. */
@@ -38,7 +38,7 @@ export interface OutsideOptions {
   readonly onAnswer: (call: OutsideCall) => void;
 }
 
-/** The services outside of the simulated fleet, which survive the death of every process. */
+/** The external services of the simulated fleet. They survive the death of every process. */
 export class Outside {
   /** Every call that took effect, in order. */
   readonly calls: OutsideCall[] = [];
@@ -57,8 +57,8 @@ export class Outside {
   }
 
   /**
-   * Calls a service. `effect` is what the service does, in one step. Faults may lose the call before its effect, or the answer after
-   * it. The caller then gets an error that does not tell which.
+   * Calls an external service. `effect` is the action of the service, which happens in one step. A fault may lose
+   * the call before its effect, or the answer after its effect. In both cases the caller gets the same error.
    */
   call<Answer>(
     process: SimulatedProcess,
@@ -98,7 +98,7 @@ export class Outside {
     });
   }
 
-  /** A model that this outside plays. `reply` says what it answers to a request. */
+  /** Creates a model whose answers come from these external services. `reply` returns the answer to a request. */
   model(
     process: SimulatedProcess,
     reply: (request: ModelRequest) => string | ScriptedReply,

@@ -16,7 +16,7 @@ interface Happening {
 
 const inside = new AsyncLocalStorage<SimulatedProcess | undefined>();
 
-/** The simulated process whose code calls this function. `undefined` outside a simulation. */
+/** Returns the simulated process whose code calls this function. `undefined` outside a simulation. */
 export function currentProcess(): SimulatedProcess | undefined {
   return inside.getStore();
 }
@@ -49,7 +49,7 @@ export class Scheduler {
     return this.#happenings;
   }
 
-  /** Calls `run` after `ms`, for a process if one is given. Returns a function that cancels the call. */
+  /** Calls `run` after `ms` milliseconds, for a process if one is given. Returns a function that cancels the call. */
   after(ms: number, run: () => void, process?: SimulatedProcess): () => void {
     const happening = {
       at: this.#now + Math.max(0, ms),
@@ -64,7 +64,10 @@ export class Scheduler {
     };
   }
 
-  /** Runs happenings until `isDone` or until nothing is left. `isDone` is asked after each of them. */
+  /**
+   * Runs scheduled actions until `isDone` returns `true` or no action is left. `isDone` is called after each
+   * action.
+   */
   async run(isDone: () => boolean): Promise<void> {
     await drained();
     while (!isDone()) {
@@ -85,7 +88,7 @@ export class Scheduler {
   }
 }
 
-/** Resolves when no promise is left that can continue without a happening. */
+/** Resolves when no promise is left that can continue without another scheduled action. */
 function drained(): Promise<void> {
   return new Promise((resolve) => void realTurn(resolve));
 }
@@ -99,9 +102,9 @@ export class SimulatedProcess {
   readonly eventLoop: EventLoop;
   readonly #scheduler: Scheduler;
   readonly #startedAt: number;
-  /** Milliseconds that the clock of the machine is ahead. */
+  /** Milliseconds by which the machine's clock is ahead of the virtual time. */
   #aheadMs = 0;
-  /** How much faster than the virtual time the clock runs. */
+  /** Speed of the clock relative to the virtual time. */
   #rate = 1;
   #setAt: number;
   /** The process does nothing before this virtual time. */
@@ -135,7 +138,10 @@ export class SimulatedProcess {
     return inside.run(this, code);
   }
 
-  /** Counts a call of a port. Returns `false` if the process is dead: the call must do nothing and never settle. */
+  /**
+   * Counts a call of a port. Returns `false` if the process is dead: the call must then have no effect and never
+   * settle.
+   */
   mayCall(what: string): boolean {
     if (this.isAlive) this.onPort?.(what);
     return this.isAlive;
@@ -145,7 +151,7 @@ export class SimulatedProcess {
     return this.#scheduler.after(ms, run, this);
   }
 
-  /** Calls the function at an interval that no change of the clock alters. */
+  /** Calls the function at an interval that is not affected by changes of the clock. */
   every(ms: number, call: () => void): () => void {
     let cancel: () => void;
     const next = (): void => {
@@ -170,7 +176,7 @@ export class SimulatedProcess {
     this.#setAt = this.#scheduler.now;
   }
 
-  /** Lets the clock run faster (`rate` above 1) or slower. */
+  /** Makes the clock run faster (`rate` above 1) or slower. */
   drift(rate: number): void {
     this.#aheadMs = this.#time() - this.#scheduler.now;
     this.#setAt = this.#scheduler.now;

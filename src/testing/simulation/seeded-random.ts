@@ -28,13 +28,13 @@ export class SeededRandom implements Random {
     return from + this.next() * (to - from);
   }
 
-  /** Returns another source, which depends on the seed and the name alone. */
+  /** Returns another source that depends only on the seed and the name. */
   named(name: string): SeededRandom {
     return new SeededRandom(`${this.#seed} ${name}`);
   }
 }
 
-/** FNV-1a, mixed, so that neighbouring seeds differ in all bits. */
+/** Computes the FNV-1a hash and mixes its bits, so that similar seeds differ in all bits. */
 function hashOf(text: string): number {
   let hash = 0x811c_9dc5;
   for (let index = 0; index < text.length; index++) {
