@@ -107,10 +107,10 @@ const overlapMs = 60_000;
 const begin: ScoringInput = { since: 0, recent: [], seen: [], runs: 0, scores: 0, without: 0 };
 
 /**
- * Scores a share of the ended runs in the background. What scores them is a run itself: it has one budget, is shown like any run,
- * and another process that has called `scoreRuns` with the same name continues it after a crash. Several processes that call it
- * share one run, so that each scorer scores each run at most once. A scorer that fails gives no score. Resolves with the run;
- * cancelling it ends the scoring.
+ * Scores a part of the ended runs in the background. The scoring itself is a run: it has one budget, is shown like
+ * any other run, and after a crash another process continues it that has called `scoreRuns` with the same name. All
+ * processes that call it share one scoring run, so that each scorer scores each run at most once. If a scorer
+ * fails, it gives no score. Resolves with the scoring run; to end the scoring, cancel it.
  *
  * @example
  * ```ts
@@ -191,8 +191,8 @@ class Scoring {
   }
 
   /**
-   * The id of the run: that of the newest one, or the next one if it has ended. Processes that ask at once get the same id, under which
-   * one run starts.
+   * Returns the id of the scoring run: the newest one, or the next one if the newest has ended. Processes that ask
+   * at the same time get the same id, so that only one run starts.
    */
   async runId(): Promise<string> {
     const { runtime, name } = this.#options;
@@ -202,7 +202,7 @@ class Scoring {
     return `run_${name}-${newest === undefined || newest.endedAt !== null ? number + 1 : number}`;
   }
 
-  /** One history of the run: scores the runs of a page, or waits for the next look. */
+  /** Executes one history of the run: scores the runs of a page, or waits for the next search. */
   async run(ctx: WorkflowContext, input: ScoringInput): Promise<ScoringOutput> {
     const { seats, everyMs } = this.#options;
     const page = await ctx.step("page", () => this.#page(input));
@@ -235,7 +235,7 @@ class Scoring {
     return ctx.continueAsNew({ ...done, since: began - overlapMs, recent: seen, seen: [] });
   }
 
-  /** Reads a page of ended runs, and chooses those of the sample that were not looked at before. */
+  /** Reads a page of ended runs, and chooses the runs of the sample that were not examined before. */
   async #page({ after, since, began, recent, seen }: ScoringInput): Promise<ScoringPage> {
     const { runtime, runs, sample } = this.#options;
     const now = began ?? runtime.clock.now();
@@ -258,7 +258,10 @@ class Scoring {
     };
   }
 
-  /** Scores a run by each scorer that has not scored it. A run that was deleted or erased meanwhile is left out. */
+  /**
+   * Scores a run with each scorer that has not scored it yet. A run that was deleted or erased in the meantime is
+   * left out.
+   */
   async #scoreRun(runId: RunId, ctx: WorkflowContext): Promise<ScoredBy> {
     const { name, scorers, hasBudget } = this.#options;
     const open = await ctx.step("open", () => this.#unscored(runId));
@@ -282,7 +285,10 @@ class Scoring {
     return { scores, without };
   }
 
-  /** Names of the scorers that have not scored the run. Empty if it was deleted, or its text was erased. */
+  /**
+   * Returns the names of the scorers that have not scored the run. Empty if the run was deleted, or its text was
+   * erased.
+   */
   async #unscored(runId: RunId): Promise<readonly string[]> {
     const { runtime, name, scorers } = this.#options;
     const run = await runtime.find(runId);
@@ -301,7 +307,10 @@ class Scoring {
   }
 }
 
-/** Returns the score of one scorer. Its failure is its result, unless the run that scores ends itself. */
+/**
+ * Returns the score of one scorer. If the scorer fails, the error is its result, unless the scoring run itself must
+ * end.
+ */
 async function scoreBy(
   ctx: WorkflowContext,
   named: NamedScorer,
@@ -313,7 +322,7 @@ async function scoreBy(
   return ctx.step(`score ${named.name}`, body, { retry: false });
 }
 
-/** Whether a run is in the sample: a number that follows from its id is below the share. */
+/** Whether a run is in the sample. A number calculated from its id must be below `share`. */
 function isInSample(runId: RunId, share: number): boolean {
   const digest = createHash("sha256").update(runId).digest();
   return digest.readUIntBE(0, 6) / 2 ** 48 < share;

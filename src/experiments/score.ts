@@ -1,13 +1,13 @@
 import { describeValue, Fault, is, readProperty, type HostedAgent } from "../kernel/index.ts";
 import type { DurableScorer, Scorer } from "./contract.ts";
 
-/** A scorer with the name under which reports and gates know it. */
+/** A scorer with its name in reports and gates. */
 export interface NamedScorer {
   readonly name: string;
   readonly scorer: Scorer;
 }
 
-/** Whether the scorer does durable work of its own. */
+/** Whether the scorer itself does durable work. */
 export function isDurable(scorer: Scorer): scorer is DurableScorer {
   return typeof scorer !== "function";
 }
@@ -17,7 +17,7 @@ export function agentsOf(scorers: readonly NamedScorer[]): readonly HostedAgent[
   return scorers.flatMap(({ scorer }) => (isDurable(scorer) ? (scorer.agents ?? []) : []));
 }
 
-/** Checks the scorers of an experiment. `owner` names it in errors. */
+/** Checks the scorers of an experiment. `owner` is the name of the experiment, for errors. */
 export function readScorers(owner: string, scorers: unknown): readonly NamedScorer[] {
   is.list({ required: true, hint: "use scorers: [exactMatch()]" }).check?.(scorers, "scorers", owner);
   const given = scorers as readonly unknown[];

@@ -19,13 +19,16 @@ export interface ReadableTask {
   readonly runId: RunId;
   readonly taskId: TaskId;
   readonly status: RunStatus;
-  /** Present if the events begin after the start of the task. The time counts from the first of them. */
+  /**
+   * Present if the events begin after the start of the task. The duration is then counted from the first of these
+   * events.
+   */
   readonly isPart?: true;
   /** Reads the events of the task and the tasks below it, oldest first. */
   events(): AsyncIterable<Event>;
 }
 
-/** Reads what an ended task did, from its events. A charge for a call without reported usage counts as its cost. */
+/** Reads the work of an ended task from its events. For a call without reported usage, its charge is used as cost. */
 export async function readScoredRun(task: ReadableTask): Promise<ScoredRun> {
   const fold = new TaskFold(task.taskId, task.isPart === true);
   for await (const event of task.events()) fold.add(event);
@@ -44,10 +47,10 @@ export async function readScoredRun(task: ReadableTask): Promise<ScoredRun> {
   };
 }
 
-/** What a stored run was asked, what it answered, and what it did. */
+/** The input, the answer and the work of a stored run. */
 export type StoredAnswer = Pick<ScorerInput, "input" | "output" | "run">;
 
-/** Reads an ended run. With `from`, what it did is that after this event. */
+/** Reads an ended run. With `from`, only the work after this event is included. */
 export async function readStoredRun(run: RunHandle, from = 0): Promise<StoredAnswer> {
   async function* events(): AsyncIterable<Event> {
     for await (const event of run.events({ fromSeq: from, follow: false })) if ("seq" in event) yield event;
@@ -69,7 +72,7 @@ export async function readStoredRun(run: RunHandle, from = 0): Promise<StoredAns
   return { input, output, run: read };
 }
 
-/** The input of an agent as a scorer receives it: a text, or content parts. */
+/** Converts the input of an agent to the form that scorers receive: a text, or content parts. */
 function inputOf(input: JsonValue): ScorerInput["input"] {
   if (typeof input === "string") return input;
   if (Array.isArray(input) && input.every((part) => isUserPart(part))) return input;
@@ -160,7 +163,7 @@ class TaskFold {
     }
   }
 
-  /** Adds what a call used, or takes it away with the sign -1. */
+  /** Adds the usage of a call, or subtracts it with the sign -1. */
   #spend(tokens: number, costUsd: number | null, sign: 1 | -1 = 1): void {
     this.tokens += tokens;
     if (costUsd === null) this.#unpriced += sign;

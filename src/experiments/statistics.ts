@@ -1,4 +1,4 @@
-/** A mean with the interval in which the true mean lies with 95 % confidence. */
+/** A mean with its 95 % confidence interval. */
 export interface Estimate {
   readonly mean: number;
   readonly low: number;
@@ -11,14 +11,14 @@ export interface Estimate {
 export interface EstimateOptions {
   /** Number of resamples. Default: 2,000. */
   readonly resamples?: number;
-  /** Seed of the random numbers. The same values and seed give the same interval. Default: 1. */
+  /** Seed of the random numbers. The same values and the same seed give the same interval. Default: 1. */
   readonly seed?: number;
 }
 
-/** Below this number of cases an interval is called unreliable. */
+/** Number of cases below which an interval is called unreliable. */
 export const reliableFrom = 30;
 
-/** Returns the mean of some values. `NaN` if there are none. */
+/** Returns the mean of some values. `NaN` if the list is empty. */
 export function meanOf(values: readonly number[]): number {
   let sum = 0;
   for (const value of values) sum += value;
@@ -56,7 +56,7 @@ export function estimateMean(
   return { mean, low: at(-z95), high: at(z95), count };
 }
 
-/** The quantile of the normal distribution at 97.5 %. */
+/** The 97.5 % quantile of the normal distribution. */
 const z95 = 1.959_963_984_540_054;
 
 function resampledMeans(values: readonly number[], resamples: number, seed: number): Float64Array {
@@ -72,7 +72,7 @@ function resampledMeans(values: readonly number[], resamples: number, seed: numb
   return means;
 }
 
-/** The value below which a share of sorted values lies, interpolated between two values. */
+/** Returns the value below which a fraction of the sorted values lies, interpolated between two values. */
 function quantile(sorted: Float64Array, share: number): number {
   const place = Math.min(1, Math.max(0, share)) * (sorted.length - 1);
   const low = sorted[Math.floor(place)] as number;
@@ -80,7 +80,10 @@ function quantile(sorted: Float64Array, share: number): number {
   return low + (high - low) * (place - Math.floor(place));
 }
 
-/** Random numbers from 0 (inclusive) to 1 (exclusive) that follow from a seed (mulberry32). */
+/**
+ * Returns a source of random numbers from 0 (inclusive) to 1 (exclusive) that are determined by a seed
+ * (mulberry32).
+ */
 export function seededRandom(seed: number): () => number {
   let state = seed | 0;
   return () => {
@@ -91,7 +94,7 @@ export function seededRandom(seed: number): () => number {
   };
 }
 
-/** Share of the normal distribution below `z` (Abramowitz and Stegun 26.2.17; error below 1e-7). */
+/** Returns the fraction of the normal distribution below `z` (Abramowitz and Stegun 26.2.17; error below 1e-7). */
 function shareOfNormal(z: number): number {
   const t = 1 / (1 + 0.231_641_9 * Math.abs(z));
   const tail =
@@ -102,7 +105,10 @@ function shareOfNormal(z: number): number {
   return z > 0 ? 1 - tail : tail;
 }
 
-/** The place below which a share of the normal distribution lies. Found by halving, because it is needed once per interval. */
+/**
+ * Returns the point below which a fraction of the normal distribution lies. It is found by bisection, which is fast
+ * enough because it is needed only once per interval.
+ */
 function quantileOfNormal(share: number): number {
   let low = -10;
   let high = 10;

@@ -1,13 +1,13 @@
 import { addUsd, rootTaskId, type Failure, type JsonValue, type RunHandle } from "../kernel/index.ts";
 import type { ExperimentResult, ScoreGate, TrialResult } from "./contract.ts";
 
-/** What an experiment publishes before its first trial. */
+/** The data that an experiment publishes before its first trial. */
 export interface ExperimentHead {
   readonly name: string;
   readonly variants: readonly string[];
   readonly scorers: readonly string[];
   readonly trials: number;
-  /** Number of trials that the experiment consists of. */
+  /** Total number of trials of the experiment. */
   readonly expectedTrials: number;
   readonly gates: { readonly [scorer: string]: ScoreGate };
 }
@@ -17,7 +17,7 @@ export const headName = "experiment";
 /** Name under which the run publishes the result of each trial, in the order in which the trials ended. */
 export const trialName = "trial";
 
-/** A run of an experiment, as every process that opens the store finds it. It needs no code of the experiment. */
+/** A run of an experiment, as every process can find it in the store. The code of the experiment is not needed. */
 export type ExperimentRun = Pick<RunHandle, "runId" | "events" | "summary">;
 
 /** Yields the results of the trials that have ended so far, in the order of their ends, one at a time. */
@@ -53,17 +53,17 @@ export async function readExperiment(run: ExperimentRun): Promise<ExperimentResu
   };
 }
 
-/** What happens in a run of an experiment while it goes on. */
+/** News about a run of an experiment. */
 export type ExperimentNews =
   | Published
-  /** An agent asks a person, and its trial waits for the answer. */
+  /** An agent has asked a person, and its trial waits for the answer. */
   | { readonly kind: "question"; readonly question: string }
-  /** The run has ended, perhaps not for the first time. `failure` is that of its end, or `null`. */
+  /** The run has ended; it may have ended before and continued. `failure` is the error of this end, or `null`. */
   | { readonly kind: "end"; readonly failure: Failure | null };
 
 /**
- * Yields the head, each trial, each question to a person and the end of a run, from its beginning. It ends with the run, or when the
- * signal is aborted.
+ * Yields the head, each trial, each question to a person, and the end of a run, from its beginning. Ends when the
+ * run ends or the signal aborts.
  */
 export async function* followExperiment(
   run: Pick<RunHandle, "events">,
@@ -86,7 +86,10 @@ type Published =
   | { readonly kind: "head"; readonly head: ExperimentHead }
   | { readonly kind: "trial"; readonly trial: TrialResult };
 
-/** Yields what the root task has published. A trial that a resumed run has published again is left out. */
+/**
+ * Yields the values that the root task has published. If a resumed run has published a trial again, it is yielded
+ * only once.
+ */
 async function* published(run: ExperimentRun): AsyncIterable<Published> {
   const seen = new Set<string>();
   for await (const event of run.events({ types: ["value_published"], follow: false })) {
@@ -96,7 +99,10 @@ async function* published(run: ExperimentRun): AsyncIterable<Published> {
   }
 }
 
-/** Reads a published value. `undefined` for one of another name, and for a trial that was seen before. */
+/**
+ * Reads a published value. Returns `undefined` for a value with another name, and for a trial that was already
+ * read.
+ */
 function readPublished(
   { name, value }: { readonly name: string; readonly value: JsonValue },
   seen: Set<string>,

@@ -30,15 +30,21 @@ export interface Trial {
   readonly agent: HostedAgent;
   /** Number of the trial, from 1. */
   readonly number: number;
-  /** What the variants before answer in the same trial, by their names. */
+  /** The answers of the previous variants in the same trial, by variant. */
   readonly rivals: { readonly [variant: string]: Promise<JsonValue> };
-  /** Whether scorers may send no request that no budget counts. */
+  /** Whether scorers are forbidden to send requests that no budget counts. */
   readonly hasBudget: boolean;
-  /** Receives the answer for the variants that follow. */
+  /** Receives the answer, for the variants that follow. */
   readonly onAnswer: (output: JsonValue) => void;
-  /** How the calls of the agent are answered if the case has a recording. Absent if no case of the experiment has one. */
+  /**
+   * How the agent's calls are answered if the case has a recording. Absent if no case of the experiment has a
+   * recording.
+   */
   readonly replay?: ReplayModes;
-  /** The stored runs of which the trial forks one, and the budget that the forks share. Absent if the agent answers itself. */
+  /**
+   * The stored runs, one of which the trial forks, and the budget that the forks share. Absent if the agent answers
+   * directly.
+   */
   readonly forks?: { readonly from: StoredRuns; readonly budget: ForkBudget };
 }
 
@@ -46,14 +52,14 @@ type Scope = WorkflowScope<never>;
 
 /** How the agent of a trial ended. */
 interface Answer extends Pick<TrialResult, "taskId" | "runId" | "status" | "output" | "error"> {
-  /** Returns what the agent did. The log is read at the first call, in the body of a step. */
+  /** Returns the work of the agent. The log is read at the first call, inside a step. */
   readonly run: () => Promise<ScoredRun>;
 }
 
 /**
- * Runs one trial in a branch of the experiment and publishes its result. Every part is a step, so a worker that takes the run
- * over pays no recorded part again: neither the answer of the agent nor a score. Throws `budget_exhausted` if the
- * budget of the experiment ends the trial, which has no result then.
+ * Runs one trial in a branch of the experiment and publishes its result. Every part is a step, so a worker that
+ * takes over the run does not pay again for recorded parts, such as the agent's answer or a score. Throws
+ * `budget_exhausted` if the budget of the experiment ends the trial, which has no result then.
  */
 export async function runTrial(scope: Scope, trial: Trial, scorers: readonly NamedScorer[]): Promise<null> {
   const { asked, variant, number, onAnswer } = trial;
@@ -88,7 +94,7 @@ export async function runTrial(scope: Scope, trial: Trial, scorers: readonly Nam
   return null;
 }
 
-/** Runs the agent as a child task. An end without an answer is a result. */
+/** Runs the agent as a child task. If the task ends without an answer, this is a result, too. */
 async function askAgent({ runContext: ctx, runId }: Scope, { asked, agent, replay }: Trial): Promise<Answer> {
   const recording = asked.recording === null ? null : await recordingOf(asked.recording);
   const given = asked.input as JsonValue;
@@ -114,7 +120,7 @@ async function askAgent({ runContext: ctx, runId }: Scope, { asked, agent, repla
   return { taskId, status, output: outcome.output, error: errorOf(status, outcome), run };
 }
 
-/** Forks a stored run, or takes it as it is. A run that cannot be forked is a result. */
+/** Forks a stored run, or uses the stored run itself. If a run cannot be forked, this is a result, too. */
 async function askFork(
   scope: Scope,
   { asked: { id: origin }, variant, number }: Trial,
@@ -145,7 +151,7 @@ async function askFork(
   }
 }
 
-/** Reads the recording of a case. No retry fixes a wrong file. */
+/** Reads the recording of a case. A wrong file is not retried. */
 async function recordingOf(file: string): Promise<RunRecording> {
   try {
     return await readRecording(file);
@@ -160,14 +166,14 @@ function errorOf(status: RunStatus, { failure, interruption }: TaskOutcome): str
 }
 
 /**
- * Throws if the budget of the experiment, or a spending cap, has ended the work: the trial is missing, and runs after a top-up. A budget
- * of the agent itself is its own matter, so that its end is a result.
+ * Throws if the budget of the experiment, or a spending cap, has ended the work: the trial is then missing, and
+ * runs after a top-up. If the agent's own budget has ended its work, this is a result and does not throw.
  */
 function stopAtOwnBudget(failure: Failure | null): void {
   if (failure !== null && endsExperiment(failure)) throw reviveFault(failure);
 }
 
-/** Returns the score of one scorer. Its failure is its result, unless the run itself ends. */
+/** Returns the score of one scorer. If the scorer fails, the error is its result, unless the run itself must end. */
 async function score(
   scope: Scope,
   named: NamedScorer,

@@ -2,7 +2,7 @@ import { Agent } from "../assembly/agent.ts";
 import { describeValue, Fault, readProperty, type HostedAgent } from "../kernel/index.ts";
 import { StoredRuns } from "./forks.ts";
 
-/** The options of an experiment that say who answers its cases. */
+/** The options of an experiment that define who answers its cases. */
 interface GivenVariants {
   readonly agent?: HostedAgent;
   readonly variants?: { readonly [variant: string]: HostedAgent };
@@ -10,7 +10,7 @@ interface GivenVariants {
   readonly from?: StoredRuns;
 }
 
-/** The stored runs of an experiment. Throws if it has cases as well, or none of both. */
+/** Returns the stored runs of an experiment. Throws if the experiment has both stored runs and cases, or neither. */
 export function storedRunsOf(owner: string, { agent, cases, from }: GivenVariants): StoredRuns | undefined {
   if (from === undefined) return undefined;
   if (!(from instanceof StoredRuns))
@@ -26,7 +26,7 @@ export function storedRunsOf(owner: string, { agent, cases, from }: GivenVariant
   return from;
 }
 
-/** The agents of an experiment by the names of its variants. */
+/** Returns the agents of an experiment by the names of its variants. */
 export function variantsOf(
   owner: string,
   { agent, variants, from }: GivenVariants,
@@ -65,7 +65,10 @@ function requireAgent(place: string, agent: HostedAgent): HostedAgent {
   );
 }
 
-/** A run finds its agents by id, so that two variants of one agent need ids of their own. */
+/**
+ * Gives an agent the variant's name as key. A run finds its agents by id, so two variants of one agent need
+ * different ids.
+ */
 function withKey(owner: string, variant: string, agent: HostedAgent): HostedAgent {
   if (agent instanceof Agent) return agent.with({ key: variant });
   throw new Fault(
@@ -74,7 +77,7 @@ function withKey(owner: string, variant: string, agent: HostedAgent): HostedAgen
   );
 }
 
-/** The ids of agents that answer cases, or work for one that does, and that scorers call as well. */
+/** Returns the ids of agents that are both used to answer cases and called by scorers. */
 export function sharedIds(
   variants: readonly HostedAgent[],
   judges: readonly HostedAgent[],
@@ -83,7 +86,7 @@ export function sharedIds(
   return judges.flatMap((each) => [...idsBelow(each)]).filter((id) => answering.has(id));
 }
 
-/** The ids of an agent and of the agents that work for it. */
+/** Returns the ids of an agent and of the agents that work for it. */
 function idsBelow(agent: HostedAgent, ids = new Set<string>()): ReadonlySet<string> {
   if (ids.has(agent.id)) return ids;
   ids.add(agent.id);

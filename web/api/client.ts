@@ -12,7 +12,7 @@ import { addressOf } from "../../src/surfaces/view/request-address.ts";
 
 export { addressOf, type Body, type Query, type Result };
 
-/** A refusal of the server, with its fault code, or `offline` if the server did not answer. */
+/** An error of a request: a refusal by the server, with its fault code, or `offline` if the server did not answer. */
 export class RequestError extends Error {
   readonly code: string;
   readonly status: number;
@@ -108,7 +108,7 @@ function refusal(status: number, value: unknown): RequestError {
   return new RequestError(code, detail, status, details);
 }
 
-/** The words that a person sees for an error. */
+/** Returns the text that a person sees for an error. */
 export function errorText(error: unknown): string {
   // An error quotes names and texts of others.
   return visibleText(error instanceof Error ? error.message : String(error));

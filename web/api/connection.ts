@@ -1,7 +1,7 @@
 import { StreamParser, type StreamMessage } from "../../src/surfaces/view/stream-parser.ts";
 import { computed, signal } from "@preact/signals";
 
-/** Whether the server answers. While it does not: since when, and when the page tries again (epoch milliseconds). */
+/** Whether the server answers. If not: since when, and when the page tries again (epoch milliseconds). */
 export type Connection =
   | { readonly state: "connecting" }
   | { readonly state: "live" }
@@ -10,15 +10,15 @@ export type Connection =
 
 export const connection = signal<Connection>({ state: "connecting" });
 
-/** Whether the server does not answer. It can then take no order. */
+/** Whether the server does not answer. The page then cannot send orders. */
 export const isOffline = computed(() => connection.value.state === "offline");
 
-/** Number of the event of the run that is shown. `null` if no run is shown. */
+/** Sequence number of the shown event of the run. `null` if no run is shown. */
 export const shownEvent = signal<number | null>(null);
 
 const retries = new Set<() => void>();
 
-/** Ends the waits of all streams, so that they connect at once. */
+/** Ends the waiting times of all streams, so that they connect immediately. */
 export function tryNow(): void {
   for (const retry of retries) retry();
 }
@@ -28,7 +28,10 @@ const longestDelayMs = 8_000;
 const longestWorkMs = 4;
 
 export interface StreamOptions {
-  /** The address for a connection. It is asked again for each one, so that a reader resumes where it is. */
+  /**
+   * Returns the address for a connection. It is called for each connection, so that a reader resumes at its
+   * position.
+   */
   readonly address: () => string;
   readonly onMessage: (message: StreamMessage) => void;
   /** The server answers again. */
@@ -39,8 +42,8 @@ export interface StreamOptions {
 }
 
 /**
- * Follows server-sent events until the signal aborts. After a lost connection it connects again with a growing delay.
- * `Last-Event-ID` carries the last id, so that each event arrives once.
+ * Follows server-sent events until the signal aborts. If the connection is lost, it connects again with a growing
+ * delay. The header `Last-Event-ID` contains the last id, so that each event arrives only once.
  */
 export async function follow(options: StreamOptions): Promise<void> {
   const { signal: stop, isOver } = options;
@@ -125,7 +128,7 @@ async function answer(url: string, options: RequestInit): Promise<Response> {
   }
 }
 
-/** The texts of a body. A lost connection ends them; the caller resumes with the last id. */
+/** Yields the texts of a body. Ends when the connection is lost; the caller then resumes with the last id. */
 async function* pieces(body: ReadableStream<Uint8Array<ArrayBuffer>>): AsyncIterable<string> {
   const reader = body.pipeThrough(new TextDecoderStream()).getReader();
   for (;;) {

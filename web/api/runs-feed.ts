@@ -11,9 +11,12 @@ export type InboxQuery = Query<"GET", "/api/inbox">;
 export const facts = signal<Facts | null>(null);
 /** The inbox of this person, and the part of it that was read. `null` until it is read. */
 export const inbox = signal<(Inbox & { readonly query: InboxQuery }) | null>(null);
-/** How many questions wait for this person. `null` until they are read. */
+/** Number of questions that wait for this person. `null` until they are read. */
 export const waiting = computed(() => inbox.value?.waiting ?? null);
-/** The runs with an open question for this person, and the runs whose questions this person has all put away. */
+/**
+ * The runs with an open question for this person, and the runs in which this person has closed or snoozed all
+ * questions.
+ */
 export const asking = computed((): Asking => ({
   runs: new Set(inbox.value?.asking),
   setAside: new Set(inbox.value?.setAside),
@@ -22,7 +25,10 @@ export const asking = computed((): Asking => ({
 export const titles = signal<ReadonlyMap<string, string>>(new Map());
 /** The last change of a run, for views that show it. */
 export const changedRun = signal<Run | null>(null);
-/** Counts the times that the server answered again. Lists read themselves again after a change. */
+/**
+ * Number of times that the server has answered again after an interruption. Lists read their data again when it
+ * changes.
+ */
 export const connected = signal(0);
 
 /** Which runs wait for this person. */
@@ -49,7 +55,7 @@ export function followRuns(): void {
   });
 }
 
-/** Reads another part of the inbox from now on. */
+/** From now on, reads another part of the inbox. */
 export function wantInbox(query: InboxQuery): void {
   if (JSON.stringify(query) === JSON.stringify(wanted)) return;
   wanted = query;
@@ -98,7 +104,10 @@ async function readTitles(open: readonly Approval[]): Promise<void> {
   ]);
 }
 
-/** Says that a question has come. After a change to another part of the inbox, its questions do not count as new. */
+/**
+ * Announces a new question. After a change to another part of the inbox, the questions of this part are not treated
+ * as new.
+ */
 function sayNew(query: InboxQuery, open: readonly Approval[]): void {
   const before = inbox.peek();
   if (before === null || before.query !== query) return;

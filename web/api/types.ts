@@ -19,7 +19,7 @@ export type Schedule = Result<"GET", "/api/schedules">["schedules"][number];
 export type UsageOverTime = Result<"GET", "/api/usage/over-time">;
 export type Snapshot = Result<"GET", "/api/runs/{runId}/snapshot">;
 export type RunFigures = Result<"GET", "/api/figures">["figures"][number];
-/** What the caller may change for one run of an agent. */
+/** The settings that the caller may change for one run of an agent. */
 export type AgentOptions = Result<"GET", "/api/agents/{name}/options">;
 /** What a model call was sent. */
 export type SentCall = Result<"GET", "/api/runs/{runId}/requests/{seq}">;

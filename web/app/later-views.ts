@@ -39,7 +39,7 @@ import "../style/steps.css";
 // oxlint-disable-next-line import/no-unassigned-import -- a style sheet exports nothing
 import "../style/experiments.css";
 
-/** The views that the page loads after it has drawn its first one, by the first part of their path. */
+/** The views that the page loads after its first view is drawn, by the first part of their path. */
 export const laterViews = {
   again: AgainPage,
   agents: AgentsPage,
@@ -54,7 +54,7 @@ export const laterViews = {
   usage: UsagePage,
 };
 
-/** The views of a run that are loaded with them. */
+/** The tabs of a run that are loaded together with these views. */
 export const laterTabs = {
   timeline: Timeline,
   saw: Saw,
@@ -68,5 +68,5 @@ export const laterTabs = {
 /** The forms of the dialogs and of questions. */
 export const laterForms = { ApprovalCard, NewRunForm, TopUpForm, CancelForm, PriorityForm, ForkForm };
 
-/** The parts that are needed only after a person has done something, or without any run. */
+/** The parts that are needed only after an action of the person, or when there are no runs. */
 export const laterParts = { BulkBar, EmptyRuns, Help, NoneFits, SaveView };

@@ -16,7 +16,7 @@ import { openHelp, View } from "./view.tsx";
 import { effect, signal } from "@preact/signals";
 import type { JSX } from "preact";
 
-/** Reads a setting of this browser. `null` if it was never set, or the browser keeps none. */
+/** Reads a setting of this browser. `null` if it was never set, or the browser stores nothing. */
 function kept(name: string): string | null {
   try {
     return localStorage.getItem(`reeve.${name}`);
@@ -25,7 +25,7 @@ function kept(name: string): string | null {
   }
 }
 
-/** Keeps a setting in this browser. A browser that refuses keeps it until the page is closed. */
+/** Stores a setting in this browser. If the browser refuses, the setting is valid until the page is closed. */
 function keep(name: string, value: string): void {
   try {
     localStorage.setItem(`reeve.${name}`, value);
@@ -39,7 +39,7 @@ type Theme = "light" | "dark";
 const dark = matchMedia("(prefers-color-scheme: dark)");
 const chosen = kept("theme");
 
-/** The theme: the one that the person chose, else that of the system. */
+/** The theme: the one that the person chose, or else the theme of the system. */
 const theme = signal<Theme>(
   chosen === "light" || chosen === "dark" ? chosen : dark.matches ? "dark" : "light",
 );
@@ -66,7 +66,7 @@ interface Section {
   readonly icon?: IconName;
 }
 
-/** Views that belong to a section of another name. */
+/** For views whose section has a different name, this section. */
 const sectionOf: Readonly<Record<string, string>> = {
   again: "runs",
   compare: "runs",
@@ -164,7 +164,7 @@ export function Shell(): JSX.Element {
   );
 }
 
-/** Finds runs, agents and messages. The id of a run opens it. */
+/** Search field for runs, agents and messages. The id of a run opens the run. */
 function FindAll({ onFind }: { readonly onFind?: () => void }): JSX.Element {
   return (
     <form
@@ -187,7 +187,7 @@ function FindAll({ onFind }: { readonly onFind?: () => void }): JSX.Element {
   );
 }
 
-/** The sections that a narrow screen has no tab for. */
+/** Shows the sections for which a narrow screen has no tab. */
 function openMore(): void {
   dialog.value = () => (
     <Dialog title="More">
@@ -253,7 +253,7 @@ function Connected(): JSX.Element {
   );
 }
 
-/** Says since when the server does not answer, and when the page tries again. Nothing that is shown is removed. */
+/** Shows since when the server does not answer, and when the page tries again. All shown data stay visible. */
 function Offline(): JSX.Element | null {
   const { value } = connection;
   if (value.state === "locked")
@@ -298,7 +298,10 @@ function sinceWords(ms: number): string {
   return ms < 1_000 ? "just now" : `${span(ms)} ago`;
 }
 
-/** What becomes of the runs while the server does not answer. A server that hosts agents executes runs itself. */
+/**
+ * Describes what happens to the runs while the server does not answer. A server that hosts agents executes runs
+ * itself.
+ */
 function offlineWords(known: Facts | null): string {
   if (known === null) return "";
   return known.hostedAgents === 0

@@ -16,12 +16,12 @@ interface Later {
   readonly laterParts: typeof laterParts;
 }
 
-/** The views that are loaded later. `loading` until they are here, `failed` if the server did not send them. */
+/** The views that are loaded later. `loading` until they have arrived, `failed` if the server did not send them. */
 const later = signal<Later | "loading" | "failed">("loading");
 
 /**
- * Loads the views that are rarely the first one, so that the page draws its first view with a smaller script. They are loaded
- * at once and not when they are opened, so that all views open while the server is away.
+ * Loads the views that are rarely shown first, so that the first view needs only a smaller script. They are loaded
+ * immediately after it, not when they are opened, so that all views also open while the server is unreachable.
  */
 export async function loadLaterViews(): Promise<void> {
   try {
@@ -34,7 +34,7 @@ export async function loadLaterViews(): Promise<void> {
   }
 }
 
-/** Shows what the keys do. Does nothing until that is loaded. */
+/** Shows the help for the keys. Does nothing until the help is loaded. */
 export function openHelp(): void {
   if (typeof later.value === "string") return;
   const { Help } = later.value.laterParts;
@@ -101,7 +101,7 @@ function LaterView({ section }: { readonly section: keyof LaterViews }): JSX.Ele
   return <Page />;
 }
 
-/** What takes the place of a view that is not loaded. */
+/** Shown in place of a view that is not loaded. */
 function Missing({ isFailed }: { readonly isFailed: boolean }): JSX.Element {
   if (!isFailed) return <p class="loading" aria-busy="true" />;
   return (

@@ -1,6 +1,9 @@
 import { signal } from "@preact/signals";
 
-/** The sentence that a screen reader speaks: only approvals, crashes, failures and ends, at most one per 5 s. */
+/**
+ * The sentence that a screen reader speaks. Only approvals, crashes, failures and ends are spoken, at most one per
+ * 5 s.
+ */
 export const announcement = signal("");
 
 const pauseMs = 5_000;

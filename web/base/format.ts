@@ -3,19 +3,22 @@ import { counted, grouped, personName, shortModel } from "../../src/surfaces/vie
 
 export { counted, grouped, personName, shortModel };
 
-/** Money: three decimals for what is spent. Amounts below a tenth of a cent keep their first digits. */
+/** Formats an amount spent with three decimals. Amounts below a tenth of a cent are shown with their first digits. */
 export function usd(amount: number | null): string {
   if (amount === null) return "unpriced";
   if (amount !== 0 && Math.abs(amount) < 0.0005) return `$${amount.toFixed(5)}`;
   return `$${grouped(amount.toFixed(3))}`;
 }
 
-/** Money in a column: always three decimals, so that amounts stand below each other. A smaller one is not shown as zero. */
+/**
+ * Formats an amount for a column, always with three decimals, so that amounts are aligned. A smaller amount is not
+ * shown as zero.
+ */
 export function columnUsd(amount: number | null): string {
   return amount !== null && amount > 0 && amount < 0.0005 ? "<$0.001" : usd(amount);
 }
 
-/** Two amounts that differ, with as many decimals as tell them apart. */
+/** Formats two different amounts with as many decimals as are needed to distinguish them. */
 export function usdApart(one: number, other: number): readonly [string, string] {
   const differ = (digits: number): boolean => one.toFixed(digits) !== other.toFixed(digits);
   const digits = usd(one) === usd(other) ? [4, 5, 6, 7, 8, 9].find(differ) : undefined;
@@ -23,7 +26,10 @@ export function usdApart(one: number, other: number): readonly [string, string] 
   return [`$${grouped(one.toFixed(digits))}`, `$${grouped(other.toFixed(digits))}`];
 }
 
-/** Money: two decimals for a budget, more only for a part of a cent below one dollar, none from 100 dollars. */
+/**
+ * Formats a budget with two decimals; with more only for a fraction of a cent below one dollar; without decimals
+ * from 100 dollars.
+ */
 export function capUsd(amount: number): string {
   if (amount >= 100) return `$${grouped(amount.toFixed(0))}`;
   const isWhole = Math.abs(amount * 100 - Math.round(amount * 100)) < 1e-6;
@@ -33,7 +39,10 @@ export function capUsd(amount: number): string {
 const generatedId = /^(?<start>[a-z]+[_-][0-9a-f]{8})-[0-9a-f]{4}-/u;
 const longestId = 24;
 
-/** An id as a list shows it. What is cut ends with an ellipsis, so that the rest is not taken for an id: `run_394d481d…`. */
+/**
+ * Shortens an id for a list. A shortened id ends with an ellipsis, so that it is not mistaken for a complete id:
+ * `run_394d481d…`.
+ */
 export function shortId(id: string): string {
   const start = generatedId.exec(id)?.groups?.["start"];
   if (start !== undefined) return `${start}…`;
@@ -63,18 +72,18 @@ export function span(ms: number): string {
   return ms < day ? `${Math.floor(ms / hour)} h` : `${Math.floor(ms / day)} d`;
 }
 
-/** How long a run had no owner: 1.6 s, 43 s, 12 min. */
+/** Formats the time in which a run had no owner: 1.6 s, 43 s, 12 min. */
 export function downTime(ms: number): string {
   return ms < 10 * second ? `${Math.max(0.1, ms / second).toFixed(1)} s` : span(ms);
 }
 
-/** How long a call took: 240 ms, 1.4 s, 18 s. */
+/** Formats the duration of a call: 240 ms, 1.4 s, 18 s. */
 export function took(ms: number): string {
   if (ms < second) return `${Math.round(ms)} ms`;
   return ms < minute ? `${(ms / second).toFixed(ms < 10 * second ? 1 : 0)} s` : clock(ms);
 }
 
-/** How long ago a time was: now, 26 min, 2 h, Yesterday, 14 Mar. */
+/** Formats how long ago a time was: now, 26 min, 2 h, Yesterday, 14 Mar. */
 export function ago(at: number, now: number): string {
   const passed = now - at;
   if (passed < minute) return "now";
@@ -109,7 +118,9 @@ export function plain(value: unknown): string {
   return typeof value === "string" ? value : (JSON.stringify(value, null, 2) ?? "");
 }
 
-/** A JSON value in one line, with hidden characters shown. With `most`, at most so many of its characters. */
+/**
+ * Formats a JSON value as one line, with hidden characters made visible, and with at most `most` of its characters.
+ */
 export function oneLine(value: unknown, most = Infinity): string {
   const text = typeof value === "string" ? value : (JSON.stringify(value) ?? "");
   const line = text.length > most ? `${text.slice(0, most)}…` : text;

@@ -25,18 +25,21 @@ const scrollers = [
 ];
 /** The elements that scroll a thread: itself, or the whole page on a narrow screen. */
 const threadScrollers = [".thread", "html"];
-/** How long the page waits for what it shows to appear again. */
+/** Maximum time that the page waits for its elements to appear again. Milliseconds. */
 const patienceMs = 10_000;
 
 let isKept = false;
 let keptScrolls: Kept["scrolls"] = {};
 
-/** Whether the page was loaded again at the same address and shows the place of before. It does until the person acts. */
+/**
+ * Whether the page was reloaded at the same address and still shows the same place as before. `true` until the
+ * person acts.
+ */
 export function isPlaceKept(): boolean {
   return isKept;
 }
 
-/** Whether the page was loaded again and its thread is scrolled to something above the newest entry, as it was. */
+/** Whether the page was reloaded while its thread was scrolled to an entry above the newest one, which is restored. */
 export function isThreadKept(): boolean {
   return isKept && threadScrollers.some((selector) => selector in keptScrolls);
 }
@@ -79,7 +82,7 @@ function placeNow(): Kept {
   return { href: location.href, scrolls, focus: selectorOf(document.activeElement) };
 }
 
-/** A selector that finds the element again: by its task, its address, its label, or the task around it. */
+/** Returns a selector that finds the element again: by its task, its address, its label, or the task around it. */
 function selectorOf(element: Element | null): string | null {
   if (element === null || element === document.body) return null;
   for (const attribute of ["data-task", "href", "aria-label"]) {

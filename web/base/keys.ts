@@ -1,6 +1,6 @@
 import { useLayoutEffect, useState } from "preact/hooks";
 
-/** What a key does. Returns `false` if it does nothing here, so that the browser handles the key. */
+/** The action of a key. Returns `false` if it does nothing here, so that the browser handles the key. */
 type KeyAction = (event: KeyboardEvent) => boolean | undefined | void;
 export type KeyMap = Readonly<Record<string, KeyAction>>;
 
@@ -15,7 +15,10 @@ const shown: Keys[] = [];
 let count = 0;
 let isAfterG = false;
 
-/** Keys of the page. The component that appeared last is asked first, and a part of a view before the view. */
+/**
+ * Starts to listen for keys of the page. The component that appeared last is asked first, and a part of a view
+ * before the view.
+ */
 export function listenForKeys(): void {
   addEventListener("keydown", (event) => {
     if (event.key === "Escape" && isSearch(event.target)) event.target.blur();
@@ -48,7 +51,10 @@ function isTyping(target: EventTarget | null): boolean {
   return target instanceof HTMLElement && target.isContentEditable;
 }
 
-/** Adds keys while a component is shown. A key press finds the actions of the last drawing, however soon it follows. */
+/**
+ * Adds keys while a component is shown. A key press always uses the actions of the last drawing, even if it follows
+ * immediately.
+ */
 export function useKeys(map: KeyMap): void {
   const [keys] = useState((): Keys => ({ order: count++, map }));
   keys.map = map;

@@ -1,4 +1,7 @@
-/** The lines of a view between which J and K move. Each can have the focus. Runs and inbox have keys of their own. */
+/**
+ * The lines of a view between which the keys J and K move. Each of them can have the focus. The lists of runs and
+ * the inbox have their own keys.
+ */
 const lines = [
   "[role=treeitem]",
   ".org-rows .agent-cell",
@@ -18,13 +21,19 @@ const lines = [
   ".schedules .c-orders > :first-child",
 ].join(", ");
 
-/** Where J and K move to in a list of so many lines. Without a line to start from, it is the first or the last. */
+/**
+ * Returns the index to which J or K moves in a list of `count` lines. Without a current line, it is the first or
+ * the last.
+ */
 export function nextIn(count: number, at: number, by: 1 | -1): number {
   if (at < 0) return by > 0 ? 0 : count - 1;
   return Math.max(0, Math.min(count - 1, at + by));
 }
 
-/** Moves the focus to the next line of the view, and chooses an agent of the chart. Returns `false` without lines. */
+/**
+ * Moves the focus to the next line of the view, and chooses an agent of the chart. Returns `false` if the view has
+ * no such lines.
+ */
 export function moveInList(by: 1 | -1): boolean {
   const all = [...document.querySelectorAll<HTMLElement>(`main :is(${lines})`)];
   const { activeElement } = document;

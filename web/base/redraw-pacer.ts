@@ -1,4 +1,4 @@
-/** A redraw that takes at most so many milliseconds may happen in every frame. */
+/** Maximum duration of a redraw that may happen in every frame. Milliseconds. */
 const cheapMs = 4;
 /** Milliseconds until the next redraw for each millisecond that a redraw takes beyond `cheapMs`. */
 const waitPerMs = 40;
@@ -6,7 +6,7 @@ const longestWaitMs = 1_000;
 /** Milliseconds between two redraws of a page that is not visible, which has no frames. */
 const hiddenMs = 250;
 
-/** What a pacer needs of the browser. Times are milliseconds. */
+/** The functions of the browser that a pacer needs. Times are in milliseconds. */
 export interface Screen {
   now(): number;
   /** Calls back before the next frame is drawn. */
@@ -17,9 +17,9 @@ export interface Screen {
 }
 
 /**
- * Redraws at most once per frame, however often it is requested. The dearer a redraw is, the rarer it happens, so that no
- * more than about 3 % of the frames are late. A run of a few agents is drawn in every frame, one of thousands about
- * twice per second.
+ * Redraws at most once per frame, regardless of the number of requests. The more time a redraw takes, the more
+ * rarely it happens, so that no more than about 3 % of the frames are late. A run with a few agents is drawn in
+ * every frame, a run with thousands about twice per second.
  */
 export class RedrawPacer {
   readonly #draw: () => void;
@@ -42,7 +42,10 @@ export class RedrawPacer {
     else this.#drawNext();
   }
 
-  /** The cheaper of the last two redraws counts, because other work of the machine only makes a redraw dearer. */
+  /**
+   * Returns the time until the next redraw. It uses the faster of the last two redraws, because other work of the
+   * machine can only make a redraw slower.
+   */
   #waitMs(): number {
     return Math.min(longestWaitMs, waitPerMs * Math.max(0, Math.min(...this.#costs) - cheapMs));
   }

@@ -1,6 +1,6 @@
 import { signal } from "@preact/signals";
 
-/** Where the page is: the parts of the path, and the query. */
+/** The current place in the page: the parts of the path, and the query. */
 export interface Place {
   readonly parts: readonly string[];
   readonly query: URLSearchParams;
@@ -49,13 +49,16 @@ export function listenForLinks(): void {
 export const runTabs = ["chart", "timeline", "conversation", "saw", "money", "events", "messages"] as const;
 export type RunTab = (typeof runTabs)[number];
 
-/** The path of a run's view. `task` selects an agent in it. If `tab` is absent, the run decides. */
+/**
+ * Returns the path of a run's view. `task` selects an agent in it. If `tab` is absent, the run decides which tab is
+ * shown.
+ */
 export function runPath(runId: string, tab?: RunTab, task?: string): string {
   const path = tab === undefined ? `/runs/${runId}` : `/runs/${runId}/${tab}`;
   return `${path}${task === undefined ? "" : `?task=${task}`}`;
 }
 
-/** The path of the states of an object, or of one of its keys. */
+/** Returns the path for the states of an object, or of one of its keys. */
 export function objectPath(
   name: string,
   { key, tenantId }: { readonly key?: string; readonly tenantId?: string | null } = {},

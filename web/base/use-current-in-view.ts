@@ -24,7 +24,10 @@ interface Extent {
   readonly right: number;
 }
 
-/** How many whole pixels a strip scrolls until an item is in view. The start of a long item precedes its end. */
+/**
+ * Returns the number of whole pixels by which a strip must scroll to show an item. If an item is too long, its
+ * start is shown.
+ */
 export function scrollToFit(frame: Extent, item: Extent): number {
   const [toStart, toEnd] = [Math.floor(item.left - frame.left), Math.ceil(item.right - frame.right)];
   if (toStart < 0) return toStart;

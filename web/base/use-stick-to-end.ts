@@ -2,7 +2,7 @@ import { isThreadKept } from "./keep-place.ts";
 import { isNearEnd, scrollsWithPage } from "./near-end.ts";
 import { useEffect, useLayoutEffect, useRef } from "preact/hooks";
 
-/** Opens at the newest entry and stays there, unless the person reads something above, also before a reload. */
+/** Scrolls to the newest entry and follows it, unless the person reads an earlier entry, even across a reload. */
 export function useStickToEnd(scroller: { readonly current: HTMLElement | null }, size: number): void {
   const isAtEnd = useRef(!isThreadKept());
   useEffect(() => {

@@ -13,7 +13,10 @@ interface MeasuredBand<Element extends HTMLElement> extends Band {
   readonly ref: { current: Element | null };
 }
 
-/** The part of a tall element that is in view or near to it, whichever element scrolls. Changes in steps of 200 px. */
+/**
+ * Measures the visible part of a tall element with its surroundings, regardless of the element that scrolls. It
+ * changes in steps of 200 px.
+ */
 export function useBand<Element extends HTMLElement>(): MeasuredBand<Element> {
   const ref = useRef<Element | null>(null);
   const [top, setTop] = useState(-margin);
@@ -35,7 +38,7 @@ export function useBand<Element extends HTMLElement>(): MeasuredBand<Element> {
 }
 
 export interface RowWindow {
-  /** Rows from `first` up to, but without, `end` are drawn. */
+  /** Index of the first drawn row. Rows from `first` up to `end` (exclusive) are drawn. */
   readonly first: number;
   readonly end: number;
   /** Heights of the gaps that replace the rows above and below, in pixels. */
@@ -43,7 +46,7 @@ export interface RowWindow {
   readonly below: number;
 }
 
-/** Which of so many rows of equal height are drawn. */
+/** Returns which of `count` rows of equal height are drawn. */
 export function rowsIn({ top, bottom }: Band, count: number, height: number): RowWindow {
   const first = Math.max(0, Math.min(count, Math.floor(top / height)));
   const end = Math.max(first, Math.min(count, Math.ceil(bottom / height)));

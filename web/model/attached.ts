@@ -11,13 +11,13 @@ export interface Attached {
 
 const mostBytes = 8 * 1024 * 1024;
 
-/** The input of a message: a text, or a text with files. */
+/** Returns the input for a message: a text, or a text with files. */
 export function inputOf(text: string, attached: readonly Attached[]): JsonValue {
   if (attached.length === 0) return text;
   return [{ type: "text", text }, ...attached.map(({ part }) => part)];
 }
 
-/** What the form of a new run has before a person changes it. */
+/** The initial content of the form for a new run. */
 export interface NewRunValues {
   readonly agent?: string;
   /** The input of an earlier run. */
@@ -28,7 +28,7 @@ export interface NewRunValues {
 export interface EarlierInput {
   readonly text: string;
   readonly attached: readonly Attached[];
-  /** The value that fits the input schema of an agent or a workflow. `null` if the input is a message. */
+  /** A value that matches the input schema of an agent or a workflow. `null` if the input is a message. */
   readonly value: JsonValue;
   /** Whether the text is JSON. */
   readonly isJson: boolean;
@@ -40,7 +40,7 @@ interface InputOrigin {
   readonly kind: AgentInfo["kind"];
 }
 
-/** Takes an input apart. Its files stay attached. */
+/** Splits an input into its text and its files, which stay attached. */
 export function earlierInput(input: JsonValue, { isRecorded, kind }: InputOrigin): EarlierInput {
   if (typeof input === "string" || (input === null && kind === "agent"))
     return { text: input ?? "", attached: [], value: input, isJson: false };
@@ -72,7 +72,7 @@ function fileName({ filename, type }: JsonObject, index: number): string {
   return typeof filename === "string" ? filename : `${type === "image" ? "image" : "file"} ${index + 1}`;
 }
 
-/** Reads files as parts of a message. Throws for one that is too large. */
+/** Reads files as parts of a message. Throws for a file that is too large. */
 export function readFiles(files: FileList | null): Promise<readonly Attached[]> {
   return Promise.all([...(files ?? [])].map(partOf));
 }

@@ -23,21 +23,21 @@ type Asked = Pick<QuestionView["request"], "input" | "parsedInput" | "inputSchem
 /** A field for each of some arguments. */
 interface CallForm {
   readonly fields: readonly SchemaField[];
-  /** The arguments with which the form began, and how the fields show them. */
+  /** The arguments with which the form began, in the form of the fields. */
   readonly first: JsonObject;
   readonly shown: Entered;
 }
 
-/** What a person makes of the arguments of a call: texts of fields, or JSON. */
+/** The person's changed version of a call's arguments: texts of fields, or JSON. */
 export type CallDraft =
   | { readonly form: CallForm; readonly entered: Entered }
   | { readonly form: null; readonly json: string };
 
 /** What a draft says. */
 interface CallReading {
-  /** The arguments. `undefined` if the draft is wrong. */
+  /** The arguments. `undefined` if the draft is invalid. */
   readonly value: JsonValue | undefined;
-  /** Names of the arguments that differ from what was asked. */
+  /** Names of the arguments that differ from the requested ones. */
   readonly changes: readonly string[];
   /** What is wrong, by the name of the field. */
   readonly problems: EnteredValue["problems"];
@@ -45,15 +45,15 @@ interface CallReading {
   readonly problem: string | null;
 }
 
-/** A call with more arguments is edited as JSON. */
+/** Maximum number of arguments that are edited in fields. A call with more arguments is edited as JSON. */
 const mostFields = 60;
 
-/** The arguments that a person decides on: those with which the tool is executed. */
+/** Returns the arguments about which a person decides: those with which the tool would be executed. */
 function askedOf({ input, parsedInput = input }: Asked): JsonValue {
   return parsedInput;
 }
 
-/** The draft with which an edit begins: fields if there can be any, and otherwise JSON. */
+/** Returns the initial draft of an edit: with fields if possible, and otherwise as JSON. */
 export function draftOf(request: Asked): CallDraft {
   const asked = askedOf(request);
   return fieldDraft(request, asked) ?? jsonDraft(asked);

@@ -1,7 +1,7 @@
 /** Largest product of the two lengths for which lines are aligned. Beyond it, the whole middle counts as replaced. */
 const mostPairs = 1_000_000;
 
-/** A unified diff of two texts, with three lines around each change. Empty if they are the same. */
+/** Returns a unified diff of two texts, with three lines around each change. Empty if the texts are equal. */
 export function lineDiff(before: string, after: string): string {
   if (before === after) return "";
   const [old, fresh] = [linesOf(before), linesOf(after)];

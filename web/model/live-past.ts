@@ -7,10 +7,13 @@ import type { StepLog, StepView } from "../../src/surfaces/view/step-log.ts";
 import { get, RequestError } from "../api/client.ts";
 import { connected } from "../api/runs-feed.ts";
 
-/** Number of ended steps that the page keeps. Older ones are read from the server when a view needs them. */
+/** Maximum number of ended steps that the page keeps. Older steps are read from the server when a view needs them. */
 const mostSteps = 1_000;
 
-/** The steps of a run that is followed, and what is drawn over time. It starts before the first event, or is read once. */
+/**
+ * The steps of a followed run, and the data for drawings over time. They are collected from the first event on, or
+ * read once from the server.
+ */
 export class LivePast {
   readonly #runId: string;
   readonly #stop: AbortSignal;
@@ -69,13 +72,13 @@ export class LivePast {
     }
   }
 
-  /** The steps that were in progress after an event, as they are now. */
+  /** Returns the steps that were in progress after an event, in their current state. */
   async inProgressAt(at: number): Promise<readonly StepView[]> {
     if (this.#early === null && at + 1 >= this.steps.first) return [...this.steps.inProgressAt(at)];
     return this.#readSteps({ at });
   }
 
-  /** All steps of some tasks, as they are now, also those that are no longer in memory. */
+  /** Returns all steps of some tasks in their current state, including steps that are no longer in memory. */
   stepsOf(taskIds: readonly TaskId[]): Promise<readonly StepView[]> {
     return this.#readSteps({ taskId: taskIds });
   }
@@ -94,7 +97,10 @@ export class LivePast {
   }
 }
 
-/** Whether the page has read the steps and curves up to the event that is shown. Until then the views say so. */
+/**
+ * Whether the page has read the steps and curves up to the shown event. Until then, the views show that they are
+ * incomplete.
+ */
 export function isPastRead(
   { past }: { readonly past: { readonly seq: number } },
   { seq }: { readonly seq: number },

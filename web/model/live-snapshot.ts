@@ -4,10 +4,13 @@ import type { Snapshot } from "../api/types.ts";
 
 const firstReadMs = 200;
 const nextReadMs = 1_500;
-/** A run with more tasks is too large to read its ledger again and again. */
+/** Maximum number of tasks for which the ledger is read repeatedly. A larger run takes too much time. */
 const mostTasks = 1_000;
 
-/** Seats and ledger of a live run, with what is held for calls in flight. Read again some time after each event. */
+/**
+ * Seats and ledger of a live run, with the amounts reserved for calls in progress. They are read again a short time
+ * after each event.
+ */
 export class LiveSnapshot {
   readonly value = signal<Snapshot | null>(null);
   readonly #runId: string;

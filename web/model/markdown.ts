@@ -34,8 +34,8 @@ const rule = /^\s*\|?(?:\s*:?-{1,100}:?\s*\|){1,50}\s*(?::?-{1,100}:?\s*)?$/u;
 const mostColumns = 50;
 
 /**
- * The blocks of a text. What is not known here stays as it was written, and a block that is not complete, because the text is
- * still being written, is read as far as it goes. Costs O(length).
+ * Parses a text into blocks. Unknown syntax is kept as it was written. A block that is still incomplete, because
+ * the text is being written, is parsed as far as possible. Takes O(length).
  */
 export function blocksOf(text: string): readonly Block[] {
   const lines = text.split("\n");
@@ -140,7 +140,7 @@ function inlinePiece(text: string): Inline {
   return isAddress(href) ? { kind: "link", text: words, href } : { kind: "text", text };
 }
 
-/** Whether a link may be opened: an address of the web or of a person, never a script. */
+/** Whether a link may be opened: a web or e-mail address, never a script. */
 function isAddress(href: string): boolean {
   if (!URL.canParse(href)) return false;
   const { protocol } = new URL(href);

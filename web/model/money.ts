@@ -5,7 +5,7 @@ import { nothingHeld, type Held } from "./held.ts";
 import { isAsking } from "../../src/surfaces/view/status-words.ts";
 import { hasEndedTask } from "../../src/surfaces/view/task-words.ts";
 
-/** The money of a task: what it and its reports spent, lost and hold. */
+/** Returns the use of a task's budget: what the task and its reports have spent, lost and reserved. */
 export function budgetUseOf(task: TaskView, held: Held | null): BudgetUse {
   const total = task.total.costUsd ?? 0;
   const lost = task.total.lost.costUsd ?? 0;
@@ -63,7 +63,10 @@ export function modelLines({ money }: Pick<RunView, "money">): readonly (readonl
 
 export type MeterTone = "live" | "done" | "hold";
 
-/** The parts of a budget that are in use, in dollars. `team` is what reports spent; `held` is reserved for calls in flight. */
+/**
+ * The used parts of a budget, in dollars. `team` is the amount spent by reports; `held` is the amount reserved for
+ * calls in progress.
+ */
 export interface BudgetUse {
   readonly own: number;
   readonly team: number;

@@ -21,7 +21,7 @@ export function argumentNames({ inputSchema }: ToolSpec): string {
     .join(", ");
 }
 
-/** What one call was sent that the call before it was not. */
+/** The parts of one call's request that were not in the request of the call before. */
 export interface RequestChanges {
   readonly lines: readonly { readonly words: string; readonly tokens: number | null }[];
   /** Position of the first message that the call before did not have. */
@@ -64,7 +64,7 @@ function sourceOf(tool: string): string {
   return isHandOff(tool) ? targetOf(tool, null) : tool;
 }
 
-/** The request as one JSON text, with what is known of it. */
+/** Returns the request as one JSON text, with all known data. */
 export function rawRequest(request: RecordedRequest): string {
   const { model, role, instructions, tools, messages, settings } = request;
   const raw = {

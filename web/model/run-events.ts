@@ -14,7 +14,7 @@ const callEnds: ReadonlySet<EventType> = new Set<EventType>([
   "metered_call",
 ]);
 
-/** The events of a run: the latest are in memory, and the server sends the others when a view needs them. */
+/** The events of a run. The newest events are in memory; the server sends the other events when a view needs them. */
 export class RunEvents {
   readonly #runId: string;
   readonly #log: EventLog;
@@ -27,8 +27,9 @@ export class RunEvents {
   }
 
   /**
-   * The end of a call that is next to an event, page by page. If there is none, the first or the newest event. `newest`
-   * returns the number of the newest event, which may grow meanwhile.
+   * Returns the sequence number of the nearest end of a call before or after an event. Events are read page by
+   * page. If there is none, returns the first or the newest event. `newest` returns the number of the newest event,
+   * which may grow during the search.
    */
   async callEnd(seq: number, by: 1 | -1, newest: () => number): Promise<number> {
     for (let next = seq + by; next >= 0 && next <= newest(); next += by * pageSize) {

@@ -32,9 +32,9 @@ function firstSummary(runId: string): Run | null {
 }
 
 /**
- * The run as its views draw it. Two facts of the whole run hold for each of its agents: none works while the run is paused,
- * and a fork has not paid for what it shares. `live` is the run at its newest event, which says whether it is a fork. Costs
- * O(tasks) while one of the two holds.
+ * The run as its views draw it. Two facts about the whole run apply to each of its agents: while the run is paused
+ * no agent works, and a fork has not paid for the shared part. `live` is the run at its newest event, which shows
+ * whether it is a fork. Takes O(tasks) if one of the two facts applies.
  */
 export function shownView(view: RunView, live: RunView | null): RunView {
   const forkedFrom = live?.forkedFrom ?? null;
@@ -87,7 +87,7 @@ export function mayFork(model: RunModel): boolean {
   return !isGateway(model) && !isCallOf(model);
 }
 
-/** One run as the page shows it: folded from its events, at the newest one or at the playhead. */
+/** One run as the page shows it, calculated from its events, at the newest event or at the playhead. */
 export class RunModel {
   readonly runId: string;
   /** The run at the newest event. `null` until the first events arrive. */
@@ -98,7 +98,7 @@ export class RunModel {
     return value === null ? null : shownView(value, this.live.value);
   });
   readonly #position = signal<RunView | null>(null);
-  /** Number of the event that is shown. `null`: the newest one. */
+  /** Sequence number of the shown event. `null` means the newest one. */
   readonly playhead = signal<number | null>(null);
   readonly summary = signal<Run | null>(null);
   /** Why the run cannot be shown. */
@@ -217,8 +217,9 @@ export class RunModel {
   }
 
   /**
-   * Draws the run as the server sees it, then follows it from there. A long run is thus drawn at once, and what only its
-   * older events tell is added when the server has sent it. If the server does not answer, the page follows from the first event.
+   * Draws the run as the server sees it, then follows it from there. Therefore a long run is drawn immediately, and
+   * data that only its older events contain are added when the server has sent them. If the server does not answer,
+   * the page follows from the first event.
    */
   async #begin(): Promise<void> {
     const view = await this.#readView();
@@ -273,7 +274,7 @@ export class RunModel {
     });
   }
 
-  /** What the model of a task writes now. A call that was abandoned has left a part of a text. */
+  /** Returns the text that the model of a task is writing now. An abandoned call may have left a part of a text. */
   textOf(taskId: TaskId): LiveMessage | undefined {
     const task = this.live.value?.tasks.get(taskId);
     return task === undefined || mayWrite(task) ? this.texts.of(taskId) : undefined;

@@ -7,7 +7,7 @@ import { gatewayAgent } from "./gateway/gateway-requests.ts";
 import { groups, statusesOf, type Group } from "./run-filter.ts";
 import { waitsForPerson } from "./status.ts";
 
-/** What the list of runs shows, as the address says. The server filters by all of it but `words`. */
+/** The filter of the list of runs, as in the address of the page. The server applies everything except `words`. */
 export interface RunFilter {
   readonly group: Group;
   readonly status: readonly Run["status"][];

@@ -8,7 +8,7 @@ import { namedKinds, namedScorer, withoutExpected, type NamedOptions } from "./n
 export interface JsonMatchOptions extends NamedOptions {
   /** Schema that the output must match: a Standard Schema that describes itself as JSON Schema (zod), or a JSON Schema. */
   readonly schema?: Schema;
-  /** Whether objects of the output may have members that `expected` does not name. Default: false. */
+  /** Whether objects of the output may have members that are not in `expected`. Default: `false`. */
   readonly subset?: boolean;
 }
 
@@ -55,7 +55,7 @@ export function jsonMatch(options: JsonMatchOptions = {}): ScorerFunction {
   });
 }
 
-/** The fault of a value that is parsed. The scorer only inspects values, and reports their problems. */
+/** Returns the fault for a value that cannot be parsed. */
 function refuse(problems: readonly string[]): Fault {
   return new Fault("invalid_argument", `the output does not match the schema: ${problems.join("; ")}`);
 }

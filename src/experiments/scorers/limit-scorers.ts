@@ -5,23 +5,23 @@ import { namedKinds, namedScorer, type NamedOptions } from "./named-scorer.ts";
 const limitTable = optionTable({ ...namedKinds } satisfies OptionKinds<NamedOptions>);
 
 /**
- * Scores 1 if a case costs less than this number of dollars, and 0 otherwise. Scorers are not part of the cost. Fails if the
- * cost is not known.
+ * Scores 1 if a case costs less than this number of dollars, and 0 otherwise. The cost of scorers is not included.
+ * Fails if the cost is unknown.
  */
 export function costBelow(usd: number, options: NamedOptions = {}): ScorerFunction {
   requirePositive("costBelow()", "number of dollars", usd);
   return below("costBelow", options, usd, knownCost, dollars);
 }
 
-/** Scores 1 if an agent and its children make fewer model calls than this for a case, and 0 otherwise. */
+/** Scores 1 if an agent and its children make fewer model calls than this number for a case, and 0 otherwise. */
 export function turnsBelow(turns: number, options: NamedOptions = {}): ScorerFunction {
   requirePositive("turnsBelow()", "number of turns", turns);
   return below("turnsBelow", options, turns, (run) => run.turns, String);
 }
 
 /**
- * Scores 1 if a case takes less time than this, in milliseconds or as a text such as `"30s"`, and 0 otherwise. The time
- * includes waits for a seat.
+ * Scores 1 if a case takes less time than this limit, in milliseconds or as a text such as `"30s"`, and 0
+ * otherwise. The time includes waits for a seat.
  */
 export function timeBelow(limit: Duration, options: NamedOptions = {}): ScorerFunction {
   const ms = readDuration(limit, "timeBelow()");

@@ -14,7 +14,7 @@ export function namedScorer(name: string, score: ScorerFunction): ScorerFunction
   return Object.defineProperty(score, "name", { value: name, configurable: true });
 }
 
-/** The score of a case that says nothing about what a scorer compares. */
+/** Returns the score for a case without an expected value with which the scorer could compare the output. */
 export function withoutExpected(scorer: string): ScorerOutput {
   return { score: null, reason: `the case has no expected value, which ${scorer} compares with` };
 }

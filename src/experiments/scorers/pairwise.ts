@@ -21,9 +21,12 @@ export interface PairwiseOptions extends NamedOptions {
   readonly model: ModelLike;
   /** What makes an answer better, in words. */
   readonly rubric: string;
-  /** What each answer is compared with: that of a variant that the experiment lists before it, or the stored answer in a file that `reeve eval --save` wrote. */
+  /**
+   * The other answer of the comparison: the answer of an earlier variant of the experiment, or the stored answer in
+   * a baseline file that `reeve eval --save` wrote.
+   */
   readonly against: { readonly variant: string } | { readonly baseline: string };
-  /** Number of times that both orders are asked. Default: 1, which is two questions. */
+  /** Number of times that the question is asked in both orders. Default: 1, which means two questions. */
   readonly votes?: number;
 }
 
@@ -57,9 +60,10 @@ const choiceSchema = {
 } as const satisfies JsonSchema;
 
 /**
- * A scorer that asks a model which of two answers is better: 1 if it is that of the case's variant, 0 if it is the other one,
- * and 0.5 if neither is. Every question is asked in both orders, because models prefer the answer that they read first; a
- * preference that changes with the order counts as 0.5. Skips a case that has no other answer.
+ * Creates a scorer that asks a model which of two answers is better. The score is 1 for the answer of the case's
+ * variant, 0 for the other answer, and 0.5 if neither is better. Every question is asked in both orders, because
+ * models prefer the answer that they read first; if the preference changes with the order, the score is 0.5. A case
+ * without another answer is skipped.
  */
 export function pairwise(options: PairwiseOptions): DurableScorer {
   const { name = "pairwise", model, rubric, against, votes } = pairwiseTable.read("pairwise()", options);
@@ -110,7 +114,7 @@ function rivalOf(scorer: string, { variant, rivals }: ScorerInput, wanted: strin
   );
 }
 
-/** The stored answer of the same variant, or of the only one that the baseline has. */
+/** Returns the stored answer of the same variant, or of the only variant in the baseline. */
 function storedAnswer({ results, variants }: ExperimentResult, given: ScorerInput): JsonValue | undefined {
   const variant = variants.includes(given.variant) ? given.variant : variants.length === 1 && variants[0];
   return results.find((each) => each.caseId === given.caseId && each.variant === variant)?.output;
@@ -125,7 +129,10 @@ function question({ input, output }: ScorerInput, other: JsonValue, isSwapped: b
   ].join("\n\n");
 }
 
-/** The mean over the pairs of questions. In a pair whose second question failed, the first one counts as undecided. */
+/**
+ * Returns the mean over the pairs of questions. If the second question of a pair failed, the pair is treated as
+ * undecided.
+ */
 function verdict(choices: readonly (Choice | Error)[]): ScorerOutput {
   const pairs = Array.from({ length: choices.length / 2 }, (_, at) => choices.slice(at * 2, at * 2 + 2));
   const points = pairs.map(([straight, swapped]) => {

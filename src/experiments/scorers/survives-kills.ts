@@ -23,14 +23,20 @@ import { namedKinds, namedScorer, type NamedOptions } from "./named-scorer.ts";
 
 /** Options of `survivesKills`. */
 export interface SurvivesKillsOptions extends NamedOptions {
-  /** The agent that answers the case again. Its tools are executed, and a call that a kill cuts off is executed twice. */
+  /**
+   * The agent that answers the case again. Its tools are executed, and a call that is interrupted by a kill is
+   * executed twice.
+   */
   readonly agent: Agent;
   /**
-   * The model with which it answers: a scripted or a recorded one, such as `replayModel(file)`. It is asked each request once per
-   * trial; after a kill the same request gets the same answer.
+   * The model that the agent uses for this: a scripted or a recorded model, such as `replayModel(file)`. In each
+   * trial it receives each request once; if a request is repeated after a kill, it gets the same answer.
    */
   readonly model: Model;
-  /** Number of kills, each in a run of its own, at writes to the store that are spread over the run. Default: 5. */
+  /**
+   * Number of kills. Each kill happens in a separate run. The kills are distributed over the writes to the store in
+   * a run. Default: 5.
+   */
   readonly kills?: number;
 }
 
@@ -42,8 +48,8 @@ const killTable = optionTable({
 } satisfies OptionKinds<SurvivesKillsOptions>);
 
 /**
- * Scores the share of kills after which another worker ends the case with the same status and output as without a kill. It answers the
- * case in runs of its own, in memory: the worker dies when its store stops answering.
+ * Scores the fraction of kills after which another worker ends the case with the same status and output as without
+ * a kill. The case is answered in separate runs in memory: a worker is killed by a store that stops answering.
  */
 export function survivesKills(options: SurvivesKillsOptions): ScorerFunction {
   const { name = "survivesKills", agent, model, kills } = killTable.read("survivesKills()", options);
@@ -68,7 +74,7 @@ export function survivesKills(options: SurvivesKillsOptions): ScorerFunction {
   });
 }
 
-/** How one run ended, and how many writes its first worker made. */
+/** The end of one run, and the number of writes of its first worker. */
 interface Ended {
   readonly end: string;
   readonly writes: number;
@@ -76,7 +82,7 @@ interface Ended {
 
 const runId = formatRunId("killed");
 
-/** Lets a worker answer that dies at a write. If it dies, another worker ends the run. */
+/** Lets a worker answer that is killed at a write. If it was killed, another worker ends the run. */
 async function answer(agent: Agent, input: JsonValue, death: Death): Promise<Ended> {
   const real = memoryStore({ hash: sha256 });
   const dead = Promise.withResolvers<"dead">();
@@ -95,10 +101,16 @@ async function answer(agent: Agent, input: JsonValue, death: Death): Promise<End
   return { end: two.end, writes: mortal.writes };
 }
 
-/** A dead worker may learn that another one has its run, which is no problem of the case. */
+/**
+ * Ignores errors: a killed worker may notice that another worker has taken over its run, which is no problem of the
+ * case.
+ */
 function onError(): void {}
 
-/** Opens a worker and submits the case, or finds it in the store. A dead worker never returns. */
+/**
+ * Opens a worker and submits the case, or finds it in the store. If the worker is killed, the promise never
+ * settles.
+ */
 async function live(
   store: Store,
   workerId: string,
@@ -112,7 +124,7 @@ async function live(
   return { end: `${status} with ${canonicalJson(output)}`, runtime };
 }
 
-/** A model that answers an equal request in the same way. */
+/** Returns a model that gives the same answer to equal requests. */
 function remembering(model: Model): Model {
   const replies = new Map<string, Promise<ModelResponse>>();
   const generate = (

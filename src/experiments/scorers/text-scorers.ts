@@ -13,7 +13,7 @@ import { namedKinds, namedScorer, withoutExpected, type NamedOptions } from "./n
 
 /** Options of `exactMatch`. */
 export interface ExactMatchOptions extends NamedOptions {
-  /** Whether capital and small letters are equal. Default: false. */
+  /** Whether upper and lower case letters are equal. Default: `false`. */
   readonly ignoreCase?: boolean;
 }
 
@@ -23,8 +23,8 @@ const exactTable = optionTable({
 } satisfies OptionKinds<ExactMatchOptions>);
 
 /**
- * Scores 1 if the output is equal to `expected` of the case, and 0 otherwise. White space at both ends of a text does not
- * count. Values that are no texts are equal if their JSON is. Skips a case without `expected`.
+ * Scores 1 if the output is equal to `expected` of the case, and 0 otherwise. White space at both ends of a text is
+ * ignored. Values other than texts are equal if their JSON is equal. Skips a case without `expected`.
  */
 export function exactMatch(options: ExactMatchOptions = {}): ScorerFunction {
   const { name = "exactMatch", ignoreCase } = exactTable.read("exactMatch()", options);
@@ -44,7 +44,7 @@ export function exactMatch(options: ExactMatchOptions = {}): ScorerFunction {
 export interface ContainsOptions extends NamedOptions {
   /** The texts that the output must contain. Default: `expected` of the case, a text or a list of texts. */
   readonly texts?: readonly string[];
-  /** Whether capital and small letters are equal. Default: false. */
+  /** Whether upper and lower case letters are equal. Default: `false`. */
   readonly ignoreCase?: boolean;
 }
 

@@ -14,22 +14,22 @@ import { namedKinds, namedScorer, withoutExpected, type NamedOptions } from "./n
 /** A tool call that a case expects. */
 export interface ExpectedToolCall {
   readonly name: string;
-  /** Arguments of the call. If absent, every arguments are right. */
+  /** Arguments of the call. If absent, any arguments match. */
   readonly arguments?: JsonValue;
 }
 
 /** Options of `toolCalls`. */
 export interface ToolCallsOptions extends NamedOptions {
   /**
-   * The calls that every case expects. Default: `expected` of the case, a list of calls, or an object whose member
-   * `toolCalls` is one.
+   * The calls that every case expects. Default: `expected` of the case, which must be a list of calls, or an object
+   * with such a list as its member `toolCalls`.
    */
   readonly calls?: readonly ExpectedToolCall[];
-  /** Whether the calls must have the order of the expected ones. Default: `"same"`. */
+  /** Whether the calls must have the order of the expected calls. Default: `"same"`. */
   readonly order?: "same" | "any";
-  /** Whether the agent may make further calls. Default: `"refuse"`. */
+  /** Whether the agent may make additional calls. Default: `"refuse"`. */
   readonly extra?: "refuse" | "allow";
-  /** `"subset"`: arguments may have members that the expected ones do not name. Default: `"equal"`. */
+  /** With `"subset"`, arguments may have members that are not in the expected arguments. Default: `"equal"`. */
   readonly arguments?: "equal" | "subset";
 }
 
@@ -42,9 +42,9 @@ const callsTable = optionTable({
 } satisfies OptionKinds<ToolCallsOptions>);
 
 /**
- * Compares the tool calls of an agent with the expected ones: which tools, in which order, with which arguments. The score
- * is the share of calls that match; it is 1 only if all of them do. The reason names each missing and each further call, and
- * the arguments that differ. Skips a case without `expected`.
+ * Compares the tool calls of an agent with the expected calls: the tools, their order and their arguments. The
+ * score is the fraction of matching calls; it is 1 only if all calls match. The reason names each missing call,
+ * each additional call, and the arguments that differ. A case without `expected` is skipped.
  */
 export function toolCalls(options: ToolCallsOptions = {}): ScorerFunction {
   const given = callsTable.read("toolCalls()", options);
@@ -73,10 +73,10 @@ export function toolCalls(options: ToolCallsOptions = {}): ScorerFunction {
 
 type Matches = (one: ExpectedToolCall, other: ScoredToolCall) => boolean;
 
-/** Pairs of places: of an expected call, and of the call that matches it. */
+/** Pairs of indexes: of an expected call, and of the call that matches it. */
 type Pairs = ReadonlyMap<number, number>;
 
-/** The longest common subsequence of both lists. */
+/** Returns the longest common subsequence of both lists. */
 function inOrder(
   wanted: readonly ExpectedToolCall[],
   made: readonly ScoredToolCall[],
@@ -101,7 +101,10 @@ function inOrder(
   return pairs;
 }
 
-/** The largest set of pairs without regard to order: an expected call that fits several made ones gives way to a stricter one. */
+/**
+ * Returns the largest possible set of pairs, regardless of order. If an expected call matches several made calls,
+ * it leaves a call to an expected call with stricter arguments.
+ */
 function inAnyOrder(
   wanted: readonly ExpectedToolCall[],
   made: readonly ScoredToolCall[],
@@ -129,7 +132,7 @@ function isMatch(one: ExpectedToolCall, other: ScoredToolCall, isSubset: boolean
   );
 }
 
-/** Names what differs. A missing call is compared with a further one of the same tool. */
+/** Describes the differences. A missing call is compared with an additional call of the same tool. */
 function reasons(
   missing: readonly ExpectedToolCall[],
   further: readonly ScoredToolCall[],
