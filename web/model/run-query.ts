@@ -73,7 +73,7 @@ export function filterOf(query: URLSearchParams): RunFilter {
   };
 }
 
-/** The filters of the bar, in the order of the address. */
+/** Returns the filters of the bar, in the order in which the address contains them. */
 export function tokensOf(query: URLSearchParams): readonly FilterToken[] {
   const filter = filterOf(query);
   const tokens: FilterToken[] = [];
@@ -146,7 +146,7 @@ export function serverFilter(filter: RunFilter, now = Date.now()): ServerFilter 
   };
 }
 
-/** Whether a run that has changed still belongs to the list, or a new one belongs to it. */
+/** Whether a changed run still belongs to the list, or a new run belongs to it. */
 export function fits(run: Run, filter: RunFilter): boolean {
   const { status, createdAfter, createdBefore, endedAfter, endedBefore } = serverFilter(filter);
   const { costUsd, metadata } = run;
@@ -175,7 +175,10 @@ function hasScore({ scores = [] }: Run, text: string | null): boolean {
   );
 }
 
-/** Whether a run is one of an agent, of all programs of the gateway, or of one of them, whose runs are shown by its name. */
+/**
+ * Whether a run belongs to an agent, to all programs of the gateway, or to one of these programs, whose runs are
+ * shown under its name.
+ */
 function isOf({ agentId, kind }: Run, agent: string): boolean {
   if (kind === "gateway") return agent === gatewayAgent || agent === `${gatewayAgent}/${agentId}`;
   return agentId.split("/")[0] === agent;

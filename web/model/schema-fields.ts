@@ -1,7 +1,7 @@
 import { capitalized, grouped } from "../base/format.ts";
 import { visibleText, type JsonObject, type JsonSchema, type JsonValue } from "../../src/kernel/index.ts";
 
-/** How a person enters the value of one property. */
+/** How a person enters the value of a property. */
 type FieldKind = "text" | "number" | "integer" | "flag" | "choice" | "json";
 
 /** One property of an input, as a field of a form. */
@@ -15,10 +15,10 @@ export interface SchemaField {
   readonly schema: JsonObject;
 }
 
-/** What a person has entered, by the name of the property. A flag is `true` or empty. */
+/** The text that a person has entered, by the name of the property. A flag is `true` or empty. */
 export type Entered = Readonly<Record<string, string>>;
 
-/** The value that was entered, and what is wrong with its fields, by their names. */
+/** The entered value, and descriptions of the errors in its fields, by the names of the fields. */
 export interface EnteredValue {
   readonly value: JsonObject;
   readonly problems: Readonly<Record<string, string>>;
@@ -28,7 +28,10 @@ export function isObject(value: JsonValue | undefined): value is JsonObject {
   return typeof value === "object" && value !== null && !Array.isArray(value);
 }
 
-/** The value of a name that a schema has chosen, such as `constructor`. */
+/**
+ * Returns the value of a name. The name comes from a schema, so it may also be the name of an inherited property,
+ * such as `constructor`.
+ */
 export function ownOf<Value>(values: Readonly<Record<string, Value>>, name: string): Value | undefined {
   return Object.hasOwn(values, name) ? values[name] : undefined;
 }
@@ -55,7 +58,10 @@ export function fieldsOf({ properties, required }: JsonSchema): readonly SchemaF
   return fields.toSorted((one, other) => Number(other.isRequired) - Number(one.isRequired));
 }
 
-/** The schema of a value that may also be `null`, without `null`: libraries write an optional text as one. */
+/**
+ * Returns the schema of a value that may also be `null`, without `null`. Libraries describe an optional text in
+ * this way.
+ */
 function withoutNull(schema: JsonObject): JsonObject {
   const { type, anyOf, ...rest } = schema;
   const onlyType = besidesNull(type);
@@ -64,7 +70,7 @@ function withoutNull(schema: JsonObject): JsonObject {
   return isObject(only) ? { ...rest, ...only } : schema;
 }
 
-/** The other one of two types or schemas, one of which is `null`. */
+/** Returns the other one of two types or schemas, one of which is `null`. */
 function besidesNull(list: JsonValue | undefined): JsonValue | undefined {
   if (!Array.isArray(list) || list.length !== 2) return undefined;
   const [only, other] = list.filter((one: JsonValue) => !isNull(one));
@@ -82,12 +88,15 @@ function kindOf({ type }: JsonObject, choices: readonly JsonValue[]): FieldKind 
   return type === "number" || type === "integer" ? type : "json";
 }
 
-/** Whether a limit tells a person something. Libraries also write the limits of exact integers. */
+/** Whether a limit is useful for a person. Libraries also write the limits of exact integers. */
 function isLimit(limit: JsonValue | undefined): limit is number {
   return typeof limit === "number" && Math.abs(limit) !== Number.MAX_SAFE_INTEGER;
 }
 
-/** What a field is for and what it takes. Limits follow a description in brackets, and otherwise are a sentence. */
+/**
+ * Returns a text about the purpose of a field and its allowed values. Limits are put in brackets after a
+ * description, or form a sentence if there is none.
+ */
 function hintOf(description: string, limits: string): string {
   if (limits === "") return description;
   return description === "" ? `${capitalized(limits)}.` : `${description} (${limits})`;
@@ -105,7 +114,7 @@ function limitsOf(schema: JsonObject): string {
   return parts.join(", ");
 }
 
-/** What a form shows at first: the values of an earlier input, or the defaults of the schema. */
+/** Returns the initial content of a form: the values of an earlier input, or the defaults of the schema. */
 export function enteredOf(fields: readonly SchemaField[], value: JsonValue = null): Entered {
   const given = isObject(value) ? value : {};
   return Object.fromEntries(
@@ -119,12 +128,12 @@ function textOf(kind: FieldKind, value: JsonValue | undefined): string {
   return kind === "json" || typeof value !== "string" ? jsonText(value) : value;
 }
 
-/** A value as a person edits it: JSON, in which an escape stands for a hidden character. */
+/** Formats a value for editing, as JSON in which hidden characters are replaced by escapes. */
 export function jsonText(value: JsonValue): string {
   return visibleText(JSON.stringify(value, null, 2));
 }
 
-/** Reads the fields. An empty optional field is left out. The server checks the value again. */
+/** Reads the fields. An empty optional field is left out. The server also checks the value. */
 export function valueOf(fields: readonly SchemaField[], entered: Entered): EnteredValue {
   const value: [string, JsonValue][] = [];
   const problems: [string, string][] = [];
@@ -156,12 +165,12 @@ export interface SchemaForm {
   };
 }
 
-/** Name of the field of a value that is no object. */
+/** Name of the field for a value that is not an object. */
 const whole = "value";
 
 /**
- * The form of a value: a field per property of an object, or one field for a text, a number, a flag or a choice. `null` if the
- * schema is absent, or describes a value that a person writes as JSON.
+ * Returns the form for a value: a field for each property of an object, or one field for a text, a number, a flag
+ * or a choice. `null` if there is no schema, or if the person must write the value as JSON.
  */
 export function formOf(schema: JsonSchema | null): SchemaForm | null {
   if (schema === null) return null;
@@ -237,9 +246,9 @@ function readWords({ minLength, maxLength, pattern }: JsonObject, text: string):
 }
 
 /**
- * Whether a text fits. A pattern that this browser does not understand is left to the server, and so is one that could keep the
- * browser busy for long, because a tool's author chooses the pattern and a model the text: a repeated group, many repetitions, a
- * long text.
+ * Whether a text matches a pattern. A pattern that this browser does not support is only checked by the server, and
+ * so is a pattern that could block the browser for a long time, because a tool's author chooses the pattern and a
+ * model the text: a repeated group, many repetitions, a long text.
  */
 function fits(pattern: string, text: string): boolean {
   const repetitions = pattern.match(/[*+?]|\{\d+,/gu)?.length ?? 0;

@@ -11,7 +11,7 @@ import type { TaskView, RunFactsView } from "../../src/surfaces/view/run-view.ts
 import type { Asking } from "../api/runs-feed.ts";
 import type { Run } from "../api/types.ts";
 
-/** What a status looks like: each has its own glyph, and colour comes second. */
+/** The look of a status. Each status has a different glyph, so that the colour is not necessary to recognize it. */
 export type Look =
   | "running"
   | "waits"
@@ -26,7 +26,10 @@ type TaskStatus = TaskView["status"];
 type RunStatus = RunFactsView["status"];
 type ListedRun = Pick<Run, "runId" | "status" | "waitsFor" | "host">;
 
-/** The look of a status of a task or a run. `questions`: how many questions wait for a person. */
+/**
+ * Returns the look for the status of a task or a run. `questions` is the number of questions that wait for a
+ * person.
+ */
 export function lookOf(status: TaskStatus | RunStatus, questions = 0): Look {
   switch (status) {
     case "running":
@@ -47,7 +50,7 @@ export function lookOf(status: TaskStatus | RunStatus, questions = 0): Look {
   }
 }
 
-/** The look of a task. An agent that waits for its reports is alive. */
+/** Returns the look of a task. An agent that waits for its reports is shown as active. */
 export function lookOfTask(task: TaskView): Look {
   const { status, questions, waitsFor } = task;
   if (isAsking(task)) return "waits";
@@ -60,7 +63,10 @@ export function mayWrite({ status, endedAt }: Pick<TaskView, "status" | "endedAt
   return endedAt === null && status !== "waiting" && status !== "paused";
 }
 
-/** Whether a run waits for this person, also while some of its agents work. A question that the person has put away does not count. */
+/**
+ * Whether a run waits for this person, even while some of its agents work. Questions that the person has closed or
+ * snoozed are ignored.
+ */
 export function waitsForPerson({ runId, status, waitsFor }: ListedRun, asking: Asking): boolean {
   if (status !== "waiting" && status !== "running") return false;
   return asking.runs.has(runId) || (waitsFor.includes("person") && !asking.setAside.has(runId));
@@ -72,7 +78,7 @@ export function lookOfRun(run: ListedRun, asking: Asking): Look {
   return run.status === "waiting" ? "suspended" : lookOf(run.status);
 }
 
-/** How a run stands, or how it ended, in words. */
+/** Describes the status of a run, or how it ended. */
 export function viewWord({
   status,
   questions,
@@ -81,7 +87,7 @@ export function viewWord({
   return hasQuestion(status, questions) ? causeWords.person : endWord(status, failure);
 }
 
-/** How a run ended, in words that name the limit which its error names. */
+/** Describes how a run ended. If its error names a limit, the text names this limit. */
 export function endWord(status: RunStatus, failure: Failure | null): string {
   return endWordAt(status, failure === null ? null : limitOf(failure));
 }

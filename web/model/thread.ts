@@ -37,15 +37,15 @@ export interface ToolItem extends ItemBase {
   readonly name: string;
   /** The arguments as the model sent them. */
   readonly input: JsonValue;
-  /** The arguments with which a person replaced them, and who did. `null` if no person did. */
+  /** The changed arguments, and the person who changed them. `null` if they were not changed. */
   readonly edit: { readonly input: JsonValue; readonly by: string | undefined } | null;
-  /** `asks`: a person must decide first. `cut`: the task ended before the call did. */
+  /** `asks`: a person must decide first. `cut`: the task ended before the call ended. */
   readonly status: "open" | "asks" | "cut" | "ok" | "error" | "denied";
   readonly output: string;
   /** Unified diff of an edit. */
   readonly diff: string | null;
   readonly durationMs: number | null;
-  /** What a program tells about a call with a tool of its own. `null` for the call of an own tool. */
+  /** Data about a call that a program has made with its own tool. `null` for a call of a Reeve tool. */
   readonly foreign: ForeignCallView | null;
 }
 
@@ -54,7 +54,7 @@ export type ThreadItem =
   | (ItemBase & { readonly kind: "input"; readonly text: string; readonly from: string })
   | (ItemBase & {
       readonly kind: "message";
-      /** The model answered with neither words nor calls. */
+      /** Whether the model answered with neither text nor calls. */
       readonly isEmpty: boolean;
       readonly text: string;
       readonly reasoning: string;
@@ -83,7 +83,7 @@ export interface CallEdit {
   readonly edit: NonNullable<ToolItem["edit"]>;
 }
 
-/** The calls with changed arguments, from the questions and decisions of a run. */
+/** Returns the calls with changed arguments, found in the questions and decisions of a run. */
 export function editsIn(events: Iterable<Event>): readonly CallEdit[] {
   const asked = new Map<string, Event<"approval_request">["data"]>();
   const edits: CallEdit[] = [];
@@ -171,7 +171,10 @@ class Thread {
     }
   }
 
-  /** The brief of an agent's loop replaces that of its run. Between the two, a fork may say where it began. */
+  /**
+   * Adds the brief of an agent's loop, which replaces the brief of its run. Between the two there may be an item
+   * about the start of a fork.
+   */
   #addBrief(item: ThreadItem): void {
     const ofRun = this.items.findIndex(({ kind }) => kind === "input");
     if (ofRun >= 0 && this.items.every(({ kind }, at) => at === ofRun || kind === "note"))
@@ -179,7 +182,10 @@ class Thread {
     this.#push(item);
   }
 
-  /** A hand-off says more about a hire than its seat, and stays one line with it. */
+  /**
+   * Adds an item about a hired agent. If there is already an item for the hand-off, which contains more information
+   * than the one about the seat, both stay one line.
+   */
   #addHired(item: Extract<ThreadItem, { kind: "hired" }>): void {
     const at = this.items.findLastIndex((each) => each.kind === "hired" && each.taskId === item.taskId);
     const known = this.items[at];
@@ -224,7 +230,7 @@ class Thread {
     this.#mark(callId, "asks");
   }
 
-  /** Ends the wait of a call. What the person changed is what runs. */
+  /** Ends the wait of a call. If the person changed the arguments, the call is executed with the changed arguments. */
   #decide({ data: { approvalId, decision } }: Event<"approval_decision">): void {
     const callId = this.#calls.get(approvalId);
     if (callId === undefined) return;
@@ -234,7 +240,7 @@ class Thread {
     if (call !== undefined && edit !== null) this.items[this.items.indexOf(call)] = { ...call, edit };
   }
 
-  /** The question of a tool is shown as its card, not as a call too. */
+  /** Removes the call of a question tool, because the question is shown as a card instead. */
   #replaceByQuestion(callId: string): void {
     this.#asked.add(callId);
     const open = this.#openCall(callId);
@@ -288,7 +294,7 @@ class Thread {
     return this.items.findLast((item): item is ToolItem => isOpen(item) && item.callId === callId);
   }
 
-  /** Changes the status of a call without a result, or of all of them. */
+  /** Changes the status of one call without a result, or of all such calls. */
   #mark(callId: string | null, status: "open" | "asks" | "cut"): void {
     for (const [at, item] of this.items.entries())
       if (isOpen(item) && (callId === null || item.callId === callId)) this.items[at] = { ...item, status };
@@ -316,7 +322,7 @@ interface Note {
   readonly tone: "plain" | "bad" | "hold";
 }
 
-/** What the model sees in place of the recorded results. */
+/** Describes the edited results that the model sees in place of the recorded ones. */
 function editedWords({ toolResults = [] }: Event<"run_fork">["data"]): string {
   return toolResults
     .map(

@@ -11,10 +11,13 @@ import { connected } from "../api/runs-feed.ts";
 import { useRead } from "../api/use-read.ts";
 import { capUsd, counted, grouped, took, usd } from "../base/format.ts";
 
-/** What the person at the page may do. `null` until the server has said it. */
+/** The rights of the person at the page. `null` until the server has sent them. */
 export const access = signal<Result<"GET", "/api/access"> | null>(null);
 
-/** Asks the server what the person may do, at the start and when it answers again. Until then, the page offers no top-ups. */
+/**
+ * Asks the server for the rights of the person, at the start and when the server answers again. Until then, the
+ * page offers no top-ups.
+ */
 export function followAccess(): void {
   connected.subscribe(() => void readAccess());
 }
@@ -27,14 +30,14 @@ async function readAccess(): Promise<void> {
   }
 }
 
-/** What the person may add to the limits of a run, and what a stopped run needs to continue. */
+/** The amounts that the person may add to the limits of a run, and what a stopped run needs to continue. */
 export interface TopUpRight {
-  /** What the person may add to each limit: `Infinity` without a limit, 0 until the server has said it. */
+  /** The amount that the person may add to each limit: `Infinity` without a limit, 0 until the server has sent it. */
   readonly left: Readonly<Record<TopUpName, number>>;
   readonly lacks: { readonly taskId: string; readonly name: TopUpName; readonly amount: number } | null;
 }
 
-/** The status of a run and its limits. The right of the person is read again when one of them changes. */
+/** The status of a run and its limits. The rights of the person are read again when one of them changes. */
 export interface LimitedRun {
   readonly status: string | undefined;
   readonly budget: Partial<Record<TopUpName, number | null>> | null | undefined;
@@ -59,12 +62,15 @@ export function useTopUp(runId: string, { status, budget }: LimitedRun): TopUpRi
   return { left, lacks: value?.lacks ?? null };
 }
 
-/** The limits of a task that the person may raise. */
+/** Returns the limits of a task that the person may raise. */
 export function raisable(budget: TaskView["budget"] | undefined, { left }: TopUpRight): readonly TopUpName[] {
   return topUpNames.filter((name) => budget?.[name] != null && left[name] > 0);
 }
 
-/** How much of a limit of a task is used. `time`: what a run that stopped at its deadline has used of it. */
+/**
+ * Describes how much of a limit of a task is used. `time` is the time that a run has used that stopped at its
+ * deadline.
+ */
 export function limitWords(
   { total, budget }: Pick<TaskView, "total" | "budget">,
   name: TopUpName,
@@ -89,7 +95,7 @@ function usedWords(used: number, limit: number, noun: string): string {
   return `${grouped(used)} of ${counted(limit, noun)} ${limit === 1 ? "is" : "are"} used.`;
 }
 
-/** Says who may raise a limit of a run. Empty if the person may do so without a limit. */
+/** Describes who may raise a limit of a run. Empty if the person may raise it without a limit. */
 export function topUpWords(name: TopUpName, { left }: TopUpRight): string {
   const most = left[name];
   if (most === Infinity) return "";

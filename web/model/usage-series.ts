@@ -13,7 +13,10 @@ export interface Period {
   readonly label: string;
   readonly before: string;
   readonly count: number;
-  /** By how many times the period before lies earlier. Whole weeks of days, so that weekdays are compared with weekdays. */
+  /**
+   * Number of time steps by which the previous period is earlier. For days it is a multiple of seven, so that the
+   * same weekdays are compared.
+   */
   readonly shift: number;
   readonly isHourly: boolean;
 }
@@ -24,7 +27,7 @@ export const periodOf: Readonly<Record<PeriodName, Period>> = {
   "90d": { label: "90 days", before: "91 days before", count: 90, shift: 91, isHourly: false },
 };
 
-/** The first and the last time of a period that ends now, and the first one of the period before. */
+/** Returns the first and the last time of a period that ends now, and the first time of the previous period. */
 export function timesOf(
   name: PeriodName,
   now: number,
@@ -201,7 +204,10 @@ function unchanged(words: string): Change {
   return { words, direction: 0 };
 }
 
-/** How a measure changed against the period before, without the time that is not over. */
+/**
+ * Returns how a measure changed compared with the previous period. The current time step, which is not over, is
+ * left out.
+ */
 export function changeOf(measure: Measure, { closed, earlier, before: columns }: Series): Change {
   const [now, before] = [measure.value(closed), measure.value(earlier)];
   const hadUsage = earlier.runs > 0 || earlier.inputTokens > 0 || earlier.costUsd > 0;

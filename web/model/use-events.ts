@@ -5,7 +5,10 @@ import { fits, type EventFilter } from "./event-filter.ts";
 import { conversationTypes } from "./event-log.ts";
 import type { RunModel } from "./run-model.ts";
 
-/** All events of a run that fit a filter. Each event of the log is compared or read once, however often they are drawn. */
+/**
+ * All events of a run that match a filter. Each event of the log is compared or read only once, regardless of the
+ * number of drawings.
+ */
 class FittingEvents {
   readonly #model: RunModel;
   readonly #filter: EventFilter;
@@ -60,7 +63,7 @@ interface UsedEvents {
   readonly problem: string | null;
 }
 
-/** All events of a run that fit a filter, which must be the same object in every redraw. */
+/** Returns all events of a run that match a filter. The filter must be the same object in every redraw. */
 export function useEvents(model: RunModel | null, filter: EventFilter): UsedEvents {
   void model?.version.value;
   const fitting = useMemo(() => (model === null ? null : new FittingEvents(model, filter)), [model, filter]);

@@ -13,7 +13,7 @@ interface KnownSteps {
   readonly seq: number;
 }
 
-/** All steps of some tasks. Steps are read from the server once, and then added as they happen. */
+/** All steps of some tasks. They are read from the server once; later steps are added when they happen. */
 class ShownSteps {
   readonly #model: RunModel;
   #known = new Map<TaskId, KnownSteps>();

@@ -50,7 +50,7 @@ export type StepRow =
 /** What a workflow waits for now. */
 export interface OpenWaits {
   readonly since: number;
-  /** When a timer ends, in epoch milliseconds. `null` without a timer. */
+  /** End of the timer in epoch milliseconds. `null` if there is no timer. */
   readonly until: number | null;
   readonly signals: readonly string[];
   readonly updates: readonly string[];

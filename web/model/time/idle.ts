@@ -1,6 +1,9 @@
 import type { RunView } from "../../../src/surfaces/view/run-view.ts";
 
-/** Since when no agent of a run works: all wait, or the run is paused. `null` if one works, or the run has ended. */
+/**
+ * Returns the time since which no agent of a run works, because all wait or the run is paused. `null` if an agent
+ * works, or the run has ended.
+ */
 export function idleSince({
   status,
   at,
@@ -12,7 +15,7 @@ export function idleSince({
   return active === 0 || status === "paused" ? at : null;
 }
 
-/** How long a run took, and how much of that an agent worked. `until` is its end, or now. */
+/** Returns the duration of a run, and the time in which an agent worked. `until` is the end of the run, or now. */
 export function workedMs(
   { waits, recoveries }: Pick<RunView, "waits" | "recoveries">,
   startedAt: number,

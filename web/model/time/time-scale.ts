@@ -1,7 +1,7 @@
 import { forksIn } from "../../../src/surfaces/view/run-clock.ts";
 import type { RunView } from "../../../src/surfaces/view/run-view.ts";
 
-/** A crash or a wait on the time axis: a band of fixed width, whatever it took. */
+/** A crash or a wait on the time axis: a band of fixed width, regardless of its duration. */
 export interface Fold {
   readonly kind: "crash" | "wait" | "fork";
   /** Event with which the run continued. */
@@ -19,34 +19,37 @@ export interface Piece {
   readonly width: number;
 }
 
-/** A moment of a run. `seq` decides on which side of a fold a moment is that has the time of the crash. */
+/** A moment of a run. If its time is that of a crash, `seq` decides on which side of the fold the moment is. */
 export interface Moment {
   readonly at: number;
   readonly seq: number;
 }
 
-/** Maps times to pixels. Crashes and waits are folds, so that the axis has seams. */
+/** Maps times to pixels. Crashes and waits are drawn as narrow folds, so the axis is interrupted there. */
 export interface TimeScale {
   readonly width: number;
   readonly folds: readonly Fold[];
-  /** The folds, and the starts of forks, which have no width: the time before one, since the last shared event, is left out. */
+  /**
+   * The folds, and the starts of forks. The latter have no width, because the time since the last shared event is
+   * left out.
+   */
   readonly breaks: readonly Fold[];
-  /** The place of a moment. It is never inside a fold. */
+  /** Returns the position of a moment. It is never inside a fold. */
   x(moment: Moment): number;
-  /** The place of a time after the start that is counted without the folds. */
+  /** Returns the position of a time after the start, if the time is counted without the folds. */
   xOfActive(activeMs: number): number;
   /** The time at a place. */
   timeAt(x: number): number;
-  /** The parts of a span outside the folds, each at least `narrowest` wide. */
+  /** Returns the parts of a time span outside of the folds, each at least `narrowest` pixels wide. */
   pieces(from: Moment, to: Moment, narrowest: number): readonly Piece[];
-  /** Times for labels, in milliseconds after the start and without the folds, and the time between two of them. */
+  /** Times for labels in milliseconds after the start, counted without the folds, and the time between two labels. */
   readonly ticks: readonly number[];
   readonly tickMs: number;
 }
 
 const mostFoldShare = 0.4;
 
-/** An event before which nothing happened since `lastAt`. */
+/** An event before which nothing happened since the time `lastAt`. */
 interface Stop {
   readonly kind: Fold["kind"];
   readonly seq: number;
@@ -57,13 +60,16 @@ type Times = Pick<RunView, "startedAt" | "recoveries" | "forkedFrom"> & Partial<
 
 /** What a scale leaves out besides crashes. */
 interface Folding {
-  /** A wait that is not over: the time of the last event. `null` if an agent works. */
+  /** If a wait is not over: the time of the last event before it. `null` if an agent works. */
   readonly waitsSince?: number | null;
-  /** Whether waits are drawn as long as they were. */
+  /** Whether waits are drawn with their real length. */
   readonly isUnfolded?: boolean;
 }
 
-/** The scale of a run from its start to `until`, on `width` pixels. `share` is the width of one fold. */
+/**
+ * Returns the time scale of a run from its start to `until`, on `width` pixels. `share` is the part of the width
+ * for one fold.
+ */
 export function timeScale(
   view: Times,
   until: number,
@@ -124,10 +130,10 @@ export function timeScale(
   return { width, folds, breaks, x, xOfActive, timeAt, pieces, ...ticksOf(active, width) };
 }
 
-/** A wait that goes on is folded from here on. */
+/** Duration from which a continuing wait is folded. Milliseconds. */
 const shortestOpenWaitMs = 60_000;
 
-/** The times that a scale leaves out, in the order of the log. */
+/** Returns the times that a scale leaves out, in the order of the log. */
 function stopsOf(
   view: Times,
   until: number,
@@ -147,7 +153,10 @@ function stopsOf(
   return [...crashes, ...forks, ...waits, ...open].toSorted((one, other) => one.seq - other.seq);
 }
 
-/** The part of a span in a stretch between two folds. A part that is too narrow grows without entering a fold. */
+/**
+ * Returns the part of a span in a stretch between two folds. If the part is too narrow, it is widened, but not into
+ * a fold.
+ */
 function pieceIn(
   left: number,
   right: number,
@@ -174,8 +183,8 @@ function ticksOf(active: number, width: number): Pick<TimeScale, "ticks" | "tick
 }
 
 /**
- * The scale as it is drawn at an event: later crashes and waits have their place on the axis, but no fold. While no worker owns the
- * run (`isDead`), the next fold is shown.
+ * Returns the scale as it is drawn at an event: later crashes and waits have their place on the axis, but are not
+ * drawn as folds. While no worker owns the run (`isDead`), the next fold is shown.
  */
 export function scaleAt(scale: TimeScale, seq: number, isDead: boolean): TimeScale {
   const next = scale.folds.find((fold) => fold.kind === "crash" && fold.seq > seq);
@@ -185,12 +194,12 @@ export function scaleAt(scale: TimeScale, seq: number, isDead: boolean): TimeSca
   return { ...scale, folds };
 }
 
-/** Whether something of a width fits at a place: inside the axis, and without touching a fold. */
+/** Whether an element of a width can be placed at a position: inside the axis, and without touching a fold. */
 export function isClear({ folds, width: end }: TimeScale, x: number, width: number): boolean {
   return x >= 0 && x + width <= end && folds.every((fold) => x >= fold.x + fold.width || x + width <= fold.x);
 }
 
-/** The first place at or after `x` at which something of a width fits without touching a fold. */
+/** Returns the first position at or after `x` at which an element of a width does not touch a fold. */
 export function clearOfFolds(folds: readonly Fold[], x: number, width: number): number {
   let place = x;
   for (const fold of folds)

@@ -18,7 +18,10 @@ function fieldsOf(input: JsonValue): Fields {
   return typeof input === "object" && input !== null && !Array.isArray(input) ? (input as Fields) : {};
 }
 
-/** Who wants what, as a sentence. Like all texts of a request, it shows hidden characters. */
+/**
+ * Describes in a sentence which agent wants to do what. As in all texts of a request, hidden characters are made
+ * visible.
+ */
 export function sentence(agentId: string, { kind, toolName, input, parsedInput }: Asked): string {
   const offer = kind === "top_up" ? offerOf(input) : null;
   if (offer !== null)
@@ -37,7 +40,7 @@ export function sentence(agentId: string, { kind, toolName, input, parsedInput }
   );
 }
 
-/** What a question for a top-up offers, in words. `null` if its input names no amount. */
+/** Describes the top-up that a question offers. `null` if its input contains no amount. */
 export function offerOf(
   input: JsonValue,
 ): { readonly amount: string; readonly limit: string; readonly short: string } | null {
@@ -51,7 +54,7 @@ export function offerOf(
   };
 }
 
-/** Why an agent asks. `null` if the question says it all. */
+/** Describes why an agent asks. `null` if the question already contains the reason. */
 export function reasonWords({ kind, toolName, input, reason }: Asked): string | null {
   const offer = kind === "top_up" ? offerOf(input) : null;
   if (offer !== null) return `The next call does not fit into what is left of ${offer.limit}.`;
@@ -73,7 +76,10 @@ export function choicesOf(input: JsonValue): readonly string[] {
   return list.filter((choice) => typeof choice === "string");
 }
 
-/** The change that an edit makes, as a diff without line numbers: the call does not name them. `null` for other calls. */
+/**
+ * Returns the change that an edit makes, as a diff without line numbers, because the call does not contain them.
+ * `null` for other calls.
+ */
 export function patchOf({ toolName, input, parsedInput }: Asked): string | null {
   const { oldText, newText, content } = fieldsOf(parsedInput ?? input);
   if (toolName === "edit" && typeof oldText === "string" && typeof newText === "string")
@@ -88,13 +94,16 @@ function signed(sign: string, text: string): readonly string[] {
   return lines.map((line) => sign + line);
 }
 
-/** The exact call: a command as it runs, other arguments as JSON. */
+/** Returns the exact call: a command as it is executed, other arguments as JSON. */
 export function callText({ toolName, input, parsedInput }: Asked): string {
   const { command } = fieldsOf(parsedInput ?? input);
   return visibleText(command === undefined ? `${toolName} ${plain(parsedInput ?? input)}` : plain(command));
 }
 
-/** The arguments that neither the sentence nor the command nor the diff of a call shows. `null` if there are none. */
+/**
+ * Returns the arguments of a call that are shown neither in the sentence nor in the command or diff. `null` if
+ * there are none.
+ */
 export function otherArguments(asked: Asked): string | null {
   if (asked.kind !== "tool_call") return null;
   const fields = fieldsOf(asked.parsedInput ?? asked.input);
@@ -106,13 +115,16 @@ export function otherArguments(asked: Asked): string | null {
   return others.length === 0 ? null : visibleText(JSON.stringify(Object.fromEntries(others), null, 2));
 }
 
-/** What became of a question whose agent ended before a person answered it. */
+/** Describes what happened to a question whose agent ended before a person answered it. */
 export function droppedWords(agentId: string, { kind, toolName }: Pick<Asked, "kind" | "toolName">): string {
   const what = kind === "tool_call" || kind === "foreign_tool_call" ? `decided on ${toolName}` : "answered";
   return `No one ${what} before ${agentId} ended.`;
 }
 
-/** Who answered first, if the answer of the person who reads the page came too late. Another window may be theirs. */
+/**
+ * Describes who answered first, if the answer of the reader of the page arrived too late. The first answer may come
+ * from another window of the same person.
+ */
 export function firstWords(by: string | undefined, decision: string, passedMs: number | null): string {
   const ago = passedMs === null ? "" : passedMs < 1_000 ? " just now" : ` ${span(passedMs)} ago`;
   const where = by === "person" ? ", in another window" : "";

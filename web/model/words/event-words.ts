@@ -29,7 +29,10 @@ function line(text: string): string {
 
 export type EventTone = "plain" | "wait" | "bad" | "hold" | "live";
 
-/** What the agent of an event did, in words that follow its name. Names of others show their hidden characters. */
+/**
+ * Describes what the agent of an event did, as text after its name. In names given by others, hidden characters are
+ * made visible.
+ */
 export function eventWords(event: Event, view: RunView): string {
   return visibleLine(wordsOf(event, view));
 }
@@ -184,7 +187,7 @@ function rareWords(event: Event): string {
   }
 }
 
-/** What people, other agents and rules did with the run. */
+/** Describes the actions of people, other agents and rules on a run. */
 function orderWords(event: Event): string {
   switch (event.type) {
     case "run_pause":
@@ -224,7 +227,7 @@ export function meteredWords({ model, usage, status }: Event<"metered_call">["da
   return status === "refused" ? `${model.modelId} refused a call` : `a call of ${model.modelId} failed`;
 }
 
-/** A request of a program that it did not pay for. */
+/** Describes a request of a program for which the program paid nothing. */
 export function gatewayWords({ status, model, reason }: Event<"gateway_request">["data"]): string {
   const about = model === null ? "a request" : `a request for ${model}`;
   return reason === undefined
@@ -232,7 +235,7 @@ export function gatewayWords({ status, model, reason }: Event<"gateway_request">
     : `${status}, ${about} was refused: ${reason}`;
 }
 
-/** Who took a run over, and from whom: `worker-a died, worker-b continues, epoch 2`. */
+/** Describes who took over a run, and from whom: `worker-a died, worker-b continues, epoch 2`. */
 function recoverWords({ epoch, owner, recoveries, lost }: Event<"run_recover">["data"]): string {
   if (recoveries === undefined) return `${owner ?? "another worker"} continues, epoch ${epoch}`;
   return `${lost?.workerId ?? "a worker"} died, ${owner ?? "another one"} continues, epoch ${epoch}`;
@@ -243,7 +246,7 @@ function decidedWords(decision: ApprovalDecision): string {
   return `${personName(decision.by)} ${isEdited ? "changed the arguments and approved" : decision.decision}`;
 }
 
-/** Who changed the priority of which agent: `You changed the priority of scout from LOW to HIGH`. */
+/** Describes who changed the priority of which agent: `You changed the priority of scout from LOW to HIGH`. */
 export function priorityWords(
   { taskId, from, to, by }: Event<"task_reprioritize">["data"],
   view: RunView,
@@ -252,7 +255,7 @@ export function priorityWords(
   return `${personName(by)} changed the priority of ${agentOf(taskId, view)} ${change}`;
 }
 
-/** Why a call got no answer: a crash, another worker that took the run over, or an order that stopped it. */
+/** Describes why a call got no answer: a crash, another worker that took over the run, or an order that stopped it. */
 function lossWords({ seq }: Event<"budget_lost">, { recoveries }: RunView): string {
   const recovery = recoveries.findLast((each) => each.seq < seq && seq <= each.seq + each.lost);
   if (recovery === undefined) return "for a call that was stopped before it answered";
@@ -268,25 +271,25 @@ const ends: Readonly<Partial<Record<RunStatus, string>>> = {
   paused: "is paused",
 };
 
-/** How a task ended, in words that follow the name of its agent. `limit`: the limit that stopped it. */
+/** Describes how a task ended, as text after the name of its agent. `limit` is the limit that stopped it. */
 export function endWords(status: RunStatus, limit: string | null = null): string {
   return ends[status] ?? endWordAt(status, limit).toLowerCase();
 }
 
-/** The end of a task, with who cancelled it and why. */
+/** Describes the end of a task. If it was cancelled, the text says by whom and why. */
 function taskEndWords({ taskId, data: { status, failure } }: Event<"task_end">, view: RunView): string {
   const task = view.tasks.get(taskId);
   const words = status !== "cancelled" || task === undefined ? null : cancelWords(task, view);
   return words === null ? endWords(status, failure && limitOf(failure)) : `was ${words}`;
 }
 
-/** How a call of a tool ended, and how long it took. A call that was denied did not run. */
+/** Describes how a tool call ended, and how long it took. A denied call was not executed. */
 function callEndWords({ status, result, durationMs }: Event<"tool_execution_end">["data"]): string {
   if (status === "denied") return "denied";
   return result.isError ? `failed after ${took(durationMs)}` : took(durationMs);
 }
 
-/** The name of the agent that an event is about, if it is not the agent of the event. */
+/** Returns the name of the agent that an event is about, if this is not the agent of the event. */
 function other(event: Event & { readonly data: { readonly taskId: TaskId } }, view: RunView): string {
   return event.taskId === event.data.taskId ? "" : `${agentOf(event.data.taskId, view)} `;
 }

@@ -17,7 +17,10 @@ interface ExhaustionDetails {
   readonly cap?: ExhaustedCap;
 }
 
-/** Why a run ended without completing, in words. An error other than that of a budget says it in its own message. */
+/**
+ * Describes why a run ended without completing. For an error that is not about a budget, the error's own message is
+ * used.
+ */
 export function failureWords({ code, message, details }: Failure): string {
   if (details?.["status"] === "deadline_exceeded") return deadlineWords(message, timeOf({ details }));
   if (code !== "budget_exhausted") return plainMessage(message);
@@ -41,7 +44,7 @@ export function failureWords({ code, message, details }: Failure): string {
   return `The next call needed at least ${needed}, and ${left} ${verb} left of ${whole}. It was not started.`;
 }
 
-/** Why a run stopped at its deadline. The last error of a model says why no answer came in time. */
+/** Describes why a run stopped at its deadline. The last error of a model explains why there was no answer in time. */
 function deadlineWords(message: string, time: ReturnType<typeof timeOf>): string {
   const last = /; the last error was: (?<error>.+)$/su.exec(message)?.groups?.["error"];
   const words =
@@ -76,7 +79,7 @@ export function amount(dimension: string, value: number): string {
   return unit === undefined ? `${grouped(value)} ${dimension}` : counted(value, unit);
 }
 
-/** What a person can do after a run ended without an answer. */
+/** Describes what a person can do after a run has ended without an answer. */
 export function nextWords(failure: Pick<Failure, "code" | "details">): string {
   switch (shownCode(failure)) {
     case "budget_exhausted":

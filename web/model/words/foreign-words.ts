@@ -6,7 +6,10 @@ interface CallPlace {
   readonly isOutside: boolean;
 }
 
-/** The paths that a call of a hired program names, each once, those outside its folder first. */
+/**
+ * Returns the paths that a call of a hired program names, without duplicates. Paths outside of its folder come
+ * first.
+ */
 export function callPlaces({ locations = [], diffs = [] }: ForeignCallView): readonly CallPlace[] {
   const places = new Map<string, CallPlace>();
   for (const { path, isOutside } of [...locations, ...diffs])
@@ -14,7 +17,10 @@ export function callPlaces({ locations = [], diffs = [] }: ForeignCallView): rea
   return [...places.values()].toSorted((one, other) => Number(other.isOutside) - Number(one.isOutside));
 }
 
-/** What becomes of an option that a hired program offers. Reeve answers for one call, and remembers by itself. */
+/**
+ * Describes what happens to an option that a hired program offers. Reeve answers only for one call, and remembers
+ * approvals itself.
+ */
 export function optionWords(kind: string): string {
   switch (kind) {
     case "allow_once":
@@ -29,7 +35,7 @@ export function optionWords(kind: string): string {
   }
 }
 
-/** Whether an approval can have an effect: the program must offer a yes for one call. */
+/** Whether an approval can have an effect. For this, the program must offer an approval for one call. */
 export function canBeAllowed({ options }: ForeignCallView): boolean {
   return options === undefined || options.some(({ kind }) => kind === "allow_once");
 }

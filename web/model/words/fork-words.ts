@@ -1,6 +1,9 @@
 import type { EventData } from "../../../src/kernel/index.ts";
 
-/** What a fork changes, in words: with other instructions, and an edited result of look. Empty if nothing. */
+/**
+ * Describes the changes of a fork: "with other instructions, and an edited result of look". Empty if there are
+ * none.
+ */
 export function forkChangeWords(data: EventData["run_fork"]): string {
   const { instructions, model, tools, toolResults = [], replacesInput, input } = data;
   const parts = [

@@ -11,7 +11,7 @@ interface MessageWords {
   readonly text: string;
 }
 
-/** Who sent what to whom. `agentOf` names the agent of a task. */
+/** Describes who sent what to whom. `agentOf` returns the name of a task's agent. */
 export function messageWords(event: MessageEvent, agentOf: (taskId: TaskId | null) => string): MessageWords {
   const { agentId } = event;
   switch (event.type) {
@@ -32,7 +32,10 @@ export function messageWords(event: MessageEvent, agentOf: (taskId: TaskId | nul
   }
 }
 
-/** What a report gave its manager. If the report did not complete, the text that it had written. */
+/**
+ * Returns the result that a report gave to its manager. If the report did not complete, returns the text that it
+ * had written.
+ */
 function reportWords({ status, output, failure }: Event<"task_end">["data"]): string {
   const text = oneLine(inputText(output ?? null));
   if (status === "completed") return text;

@@ -6,7 +6,7 @@ interface RefusalWords {
   readonly todo: string;
 }
 
-/** Why a run cannot be shown, and what to do about it. */
+/** Describes why a run cannot be shown, and what the person can do. */
 export function refusalWords(
   runId: string,
   { code, message }: { readonly code: string; readonly message: string },

@@ -11,12 +11,15 @@ export function isHandOff({ kind, name }: StepView): boolean {
   return kind === "tool" && name.startsWith(handOff);
 }
 
-/** Whether a fork shares the step with its origin, which paid for it. A call that the fork makes again ended with its start. */
+/**
+ * Whether a fork shares the step with its original run, which paid for it. A call that the fork repeats has ended
+ * at its start.
+ */
 export function isFree({ endSeq }: StepView, { forkedFrom }: Pick<RunView, "forkedFrom">): boolean {
   return forkedFrom !== null && endSeq !== null && endSeq <= forkedFrom.at + 1;
 }
 
-/** What a step is, in one line. The answer of a model call is its name. */
+/** Describes a step in one line. For a model call, this is the beginning of its answer. */
 export function stepName(step: StepView, view: RunView | null): string {
   return visibleLine(wordsOf(step, view));
 }
@@ -84,7 +87,7 @@ export function outcomeWords(step: StepView, view: Pick<RunView, "forkedFrom">):
   }
 }
 
-/** Why a model call was made again. `null` if it was not. */
+/** Describes why a model call was repeated. `null` if it was not repeated. */
 export function againWords(
   { kind, isAgain, startSeq }: StepView,
   { recoveries, forkedFrom }: Pick<RunView, "recoveries" | "forkedFrom">,

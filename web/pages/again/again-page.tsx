@@ -18,7 +18,7 @@ import { Column, Recorded, type ColumnFacts } from "./column.tsx";
 import { VariantForm } from "./variant-form.tsx";
 import { doneFrom, inputWords, lastResults, letters, mostVariants, turnsOf, type Origin } from "./variant.ts";
 
-/** One run again from one of its turns, in up to four columns: what was recorded, and variants of it. */
+/** Shows one run again from one of its turns, in up to four columns: the recorded run, and variants of it. */
 export function AgainPage(): JSX.Element {
   const { query } = place.value;
   const runId = query.get("run");
@@ -126,7 +126,10 @@ function Again({ runId }: { readonly runId: string }): JSX.Element {
   );
 }
 
-/** An agent that this server does not host has no options; its runs can still be tried again. */
+/**
+ * Returns the options of an agent. An agent that this server does not host has none; its runs can still be
+ * repeated.
+ */
 async function optionsOf(agentId: string): Promise<AgentOptions | null> {
   try {
     return await get("/api/agents/{name}/options", { params: { name: agentId } });
@@ -350,7 +353,7 @@ function answerWords(variants: readonly string[], facts: Facts, recorded: Column
   return differing === 0 ? "Same" : differing === 1 ? "1 differs" : `${differing} differ`;
 }
 
-/** Asks before variants are stopped, and names what is held. */
+/** Asks for confirmation before variants are stopped, and shows the amount that they hold. */
 function openStop(runIds: readonly string[], heldUsd: number): void {
   dialog.value = () => (
     <FormDialog

@@ -25,7 +25,7 @@ import { Glyph } from "../../parts/glyph.tsx";
 import { openSavePrompt } from "./save-prompt.tsx";
 import { changesOf, doneFrom, markedLines, type Done, type Origin, type ShownChange } from "./variant.ts";
 
-/** What the other columns and the strip need to know of a column. */
+/** The data of a column that the other columns and the strip need. */
 export interface ColumnFacts {
   readonly isOver: boolean;
   /** Whether it ended without an answer: it failed, stopped at a limit, or was cancelled. */
@@ -98,7 +98,10 @@ export function Recorded({
   );
 }
 
-/** How long the run worked since an event. How long a person took to answer says nothing of a variant. */
+/**
+ * Returns the time that the run worked since an event. The time in which a person answered is left out, because it
+ * does not depend on the variant.
+ */
 function timeOf(view: RunView | null, from: number): number {
   return view === null || from === 0 ? 0 : workedMs(view, from, view.endedAt ?? view.at, idleSince(view));
 }
@@ -321,7 +324,7 @@ function Answer({
   failure = null,
 }: {
   readonly text: string;
-  /** The answer with which it is compared. `null`: not yet. */
+  /** The answer with which this answer is compared. `null` if it does not exist yet. */
   readonly other: string | null;
   readonly isLive: boolean;
   readonly failure?: Failure | null;

@@ -12,7 +12,7 @@ import { editedOutput, proposedLimit, type KnownResult, type Origin } from "./va
 
 type ForkBody = Body<"POST", "/api/runs/{runId}/fork">;
 
-/** What a person has changed so far. `null`: nothing. */
+/** The changes that the person has made so far. `null` means no change. */
 interface Draft {
   readonly message: string | null;
   readonly entered: Entered | null;
@@ -33,7 +33,7 @@ const empty: Draft = {
   limit: null,
 };
 
-/** The form of a new variant: each part that is changed is sent, everything else stays as it was recorded. */
+/** The form of a new variant. Only changed parts are sent; all other parts stay as they were recorded. */
 export function VariantForm({
   letter,
   origin,
@@ -45,7 +45,7 @@ export function VariantForm({
   readonly letter: string;
   readonly origin: Origin;
   readonly options: AgentOptions | null;
-  /** What the run has spent from the turn on. `null` if a model has no known price. */
+  /** The amount that the run has spent from the turn on. `null` if the price of a model is unknown. */
   readonly recordedUsd: number | null;
   readonly onStarted: (runId: string) => void;
   readonly onClose?: () => void;

@@ -14,7 +14,7 @@ export interface KnownResult {
   readonly isError: boolean;
 }
 
-/** What was sent with the call from which variants start, as far as it is recorded. */
+/** The data that were sent with the call from which variants start, as far as they are recorded. */
 export interface Origin {
   readonly runId: string;
   readonly taskId: TaskId;
@@ -41,7 +41,10 @@ interface ToolPart {
   readonly output?: { readonly type?: string; readonly text?: string; readonly value?: JsonValue };
 }
 
-/** The results with which the messages of a call end: a variant may replace them, because no later call has seen them. */
+/**
+ * Returns the tool results at the end of a call's messages. A variant may replace them, because no later call has
+ * seen them.
+ */
 export function lastResults(
   messages: readonly { readonly role: string; readonly content: unknown }[],
 ): readonly KnownResult[] {
@@ -58,7 +61,10 @@ function outputText(output: ToolPart["output"]): string {
   return output.type === "json" ? JSON.stringify(output.value, null, 2) : plain(output);
 }
 
-/** An edited result as the server takes it: JSON if the recorded one was and the text still is, otherwise a text. */
+/**
+ * Converts an edited result for the server: to JSON if the recorded result was JSON and the text still is,
+ * otherwise to a text.
+ */
 export function editedOutput(before: string, after: string): JsonValue {
   try {
     const [old, value] = [JSON.parse(before) as JsonValue, JSON.parse(after) as JsonValue];
@@ -140,7 +146,7 @@ export interface Done {
   readonly tools: readonly StepView[];
 }
 
-/** What the steps from an event on cost, and the tools that they called. Costs O(steps). */
+/** Returns the cost of the steps from an event on, and the tools that they called. Takes O(steps). */
 export function doneFrom(steps: readonly StepView[], from: number): Done {
   const later = steps.filter(({ startSeq }) => startSeq >= from);
   const models = later.filter(({ kind }) => kind === "model");
@@ -158,21 +164,24 @@ export function doneFrom(steps: readonly StepView[], from: number): Done {
 const leastLimitUsd = 0.2;
 
 /**
- * The limit that the form of a variant proposes: room for half as much again as was recorded from the turn on. None if a model
- * has no known price, because a run with a limit in dollars refuses such a model.
+ * Returns the limit that the form of a variant proposes: one and a half times the recorded cost from the turn on.
+ * Empty if the price of a model is unknown, because a run with a cost limit refuses such a model.
  */
 export function proposedLimit(recordedUsd: number | null): string {
   if (recordedUsd === null) return "";
   return Math.max(leastLimitUsd, Math.ceil(recordedUsd * 150) / 100).toFixed(2);
 }
 
-/** The model calls of a task, as turns to start from. A call that was made again is one turn, its last attempt. */
+/**
+ * Returns the model calls of a task from which a variant can start. A repeated call is listed only once, with its
+ * last attempt.
+ */
 export function turnsOf(steps: readonly StepView[], taskId: TaskId): readonly StepView[] {
   const calls = steps.filter((step) => step.kind === "model" && step.taskId === taskId);
   return [...new Map(calls.map((step) => [step.callSeq, step])).values()];
 }
 
-/** The lines of an answer, each with whether the other answer has no such line. */
+/** Returns the lines of an answer, each marked if the other answer does not contain it. */
 export function markedLines(
   answer: string,
   other: string | null,
