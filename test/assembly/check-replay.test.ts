@@ -208,7 +208,7 @@ describe("checkReplay() on changed code", () => {
     },
   );
 
-  test("checkReplay() accepts code that is guarded by ctx.patched, and a step with formerly", async () => {
+  test("checkReplay() accepts code that is guarded by ctx.patched, and a renamed step whose option formerly gives the old name", async () => {
     const { differences, runs } = await check(before, async (ctx) => {
       await ctx.step("hold", () => 1, { formerly: "reserve" });
       if (ctx.patched("check")) await ctx.step("check", () => 1);

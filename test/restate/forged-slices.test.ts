@@ -55,7 +55,7 @@ async function startBusyRun(server: RestateServer | undefined): Promise<BusyRun>
   return { run, cluster, calls: () => calls, answer: goOn.resolve };
 }
 
-test("forged Restate slices of a run whose owner is alive neither repeat its paid call nor fail the run, without signatures", async () => {
+test("forged Restate invocations without a signature neither repeat a paid call nor fail the run while its owner is alive", async () => {
   const { run, cluster, calls, answer } = await startBusyRun(open);
   const { service, ports } = cluster;
   // More attempts than recoveries after which a run counts as a crash loop, at both workers.

@@ -35,7 +35,8 @@ function childPlan(plan: AgentPlan): AgentPlan {
 }
 
 /**
- * Returns the plan of a review. If the review has executed a tool, it clears the cached system prompt of the agent.
+ * Returns the plan with which an agent reviews its memory. At the end of a review that executed a tool, the agent clears its
+ * cached system prompt, because the tool may have changed the memory.
  */
 function reviewPlan(plan: AgentPlan): AgentPlan {
   const { instructions } = plan;

@@ -63,8 +63,8 @@ function settlingId({ taskId, key }: Pick<PromisePlace, "taskId" | "key">): stri
 }
 
 /**
- * J5: returns the events of the promises that may be settled again, because their waits are void. Such a wait has
- * failed with the error of the promise, or with that of a value which the code has refused.
+ * J5: returns the events that let durable promises be settled again, when a resumed run repeats the failed waits for them. Such
+ * a wait has failed because the promise was rejected, or because the code refused its value.
  */
 export function reopenedPromises(
   { record, steps }: Pick<TaskState, "record" | "steps">,

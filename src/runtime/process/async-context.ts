@@ -105,7 +105,7 @@ export class BodyContext implements AsyncContext {
     return this.#body === undefined ? task : task?.within(this.#body.token);
   }
 
-  /** Ends the body. Work that it has left running then belongs to the task. */
+  /** Ends the body of a step or tool. Work that the body has left running then belongs to the task. */
   end(): void {
     this.#body = undefined;
   }

@@ -160,7 +160,7 @@ test("the gateway passes an error of the provider with its headers, and it costs
   expect([status, costUsd]).toEqual(["completed", 0]);
 });
 
-test("a program that leaves in the middle of a gateway stream cuts the request, which is charged as reported", async () => {
+test("the gateway ends a request when its program disconnects from the stream, and charges the usage that was reported", async () => {
   const closed = Promise.withResolvers<void>();
   const world = await worldOf((_received, response) => {
     response.writeHead(200, { "content-type": "text/event-stream" });

@@ -55,7 +55,7 @@ test.each([
   expect([env[name], removed]).toEqual(["1", []]);
 });
 
-test("the address and the token of the gateway take precedence over variables that the person keeps", () => {
+test("the address and the token of the gateway take precedence over environment variables of the person", () => {
   const variables = { ANTHROPIC_BASE_URL: "http://evil.example", OPENAI_API_KEY: "sk" };
   const { env, removed } = gatewayCommand(
     ["claude"],

@@ -111,7 +111,7 @@ export class Registrations {
     this.#parts.get(kind)?.set(name, part);
   }
 
-  /** Whether a memory or an ephemeral source is registered. */
+  /** Whether the extensions have registered a memory, or a source of text that is sent but not stored. */
   get hasSources(): boolean {
     return this.#owners.size > 0;
   }

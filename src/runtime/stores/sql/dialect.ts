@@ -82,8 +82,8 @@ export interface Dialect {
 export interface EntryRange {
   /** Name of the table in the query. Default: `entries`. */
   readonly as?: string;
-  /** SQL for the place after which the rows begin. It must not be before the places of the session. */
+  /** SQL expression of a position: the query returns only rows after it. It must not be less than the first position of the session. */
   readonly after?: string;
-  /** SQL for the place of the last row. It must not be after the places of the session. */
+  /** SQL expression for the position of the last row that the query returns. It must not exceed the last position of the session. */
   readonly upTo?: string;
 }

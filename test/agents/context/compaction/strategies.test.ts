@@ -94,7 +94,7 @@ describe("every compaction strategy and composition, over random histories", () 
     );
   });
 
-  test("a second compaction by the same strategy returns the given array itself", async () => {
+  test("a second compaction by the same strategy changes nothing and returns the array that it was given", async () => {
     await fc.assert(
       fc.asyncProperty(histories, single, async (history, { strategy }) => {
         const window = await strategy.compact(history);

@@ -7,7 +7,7 @@ import type { JSX } from "preact";
 /** The label of one top-up, or of several that are too close to have one each. */
 export interface TopUpMark {
   readonly seq: number;
-  /** Place of the first top-up, and of the label: right of it, or left of it if there is no room, such as before a fold. */
+  /** Horizontal place of the first top-up. The label stands right of it, or left of it if the right has no room, such as before a folded part. */
   readonly x: number;
   readonly left: number;
   readonly width: number;
