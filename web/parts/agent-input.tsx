@@ -10,21 +10,21 @@ import { requireFitting, SchemaFields } from "./change-fields.tsx";
 interface AgentInputOptions {
   /** Begins the ids of the fields. */
   readonly form: string;
-  /** `undefined` if the server does not host the agent. */
+  /** The agent. `undefined` if the server does not host it. */
   readonly agent: AgentInfo | undefined;
-  /** The input with which the form starts, and the agent that it is for. */
+  /** The initial input of the form, and the agent for which it was written. */
   readonly given: JsonValue;
   readonly givenFor: string | undefined;
-  /** Whether the input is one that a run has recorded, and not one that was sent. */
+  /** Whether the input was recorded by a run, and not written in the form before it was sent. */
   readonly isRecorded: boolean;
   readonly mayAttach: boolean;
 }
 
 interface AgentInput {
   readonly fields: JSX.Element;
-  /** Returns what was entered, as the server takes it. Throws and marks what is wrong. */
+  /** Returns the entered input in the form that the server accepts. Throws and marks the errors. */
   readonly read: () => JsonValue;
-  /** Forgets what was entered for the schema of another agent. */
+  /** Removes what was entered for the schema of another agent. */
   readonly reset: () => void;
 }
 

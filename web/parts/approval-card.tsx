@@ -54,13 +54,13 @@ interface Question {
   >;
   readonly decision: ApprovalDecision | null;
   readonly decidedAt: number | null;
-  /** When its agent ended without an answer. The inbox has no such question. */
+  /** Time at which its agent ended without an answer. Questions of the inbox do not have it. */
   readonly droppedAt?: number | null;
 }
 
 interface CardProps {
   readonly question: Question;
-  /** Whether the keys A, E, D and S answer this card. */
+  /** Whether the keys A, E, D and S apply to this card. */
   readonly hasKeys?: boolean;
 }
 
@@ -74,7 +74,7 @@ interface Outcome {
 
 type Answer = Omit<Body<"POST", "/api/runs/{runId}/decide">, "approvalId">;
 
-/** Asks a person. Afterwards it is one line: who decided, and when. */
+/** Asks a person. After the answer, it shows one line: who decided, and when. */
 export function ApprovalCard({ question, hasKeys = false }: CardProps): JSX.Element {
   const { decision, decidedAt, droppedAt = null } = question;
   const [sent, setSent] = useState<Outcome | null>(null);
@@ -120,10 +120,13 @@ function OpenCard({ question, hasKeys, onSent }: OpenProps): JSX.Element {
   const [problem, setProblem] = useState<string | null>(null);
   const root = useRef<HTMLElement>(null);
   const isCall = request.kind === "tool_call";
-  /** A program makes its own call with its own arguments, which a person cannot edit. */
+  /** Whether a program makes the call with its own tool. A person cannot edit the arguments of this call. */
   const isForeign = request.kind === "foreign_tool_call";
   const isAboutCall = asksAboutCall(request);
-  /** A program that offers no yes for one call refuses the call also after an approval. */
+  /**
+   * Whether an approval can have an effect. A program that offers no approval for one call refuses the call in any
+   * case.
+   */
   const canAllow = request.foreign === undefined || canBeAllowed(request.foreign);
   const isTopUp = request.kind === "top_up";
   const isMerge = request.kind === "merge";
@@ -133,9 +136,12 @@ function OpenCard({ question, hasKeys, onSent }: OpenProps): JSX.Element {
   const isEditing = written !== null || draft !== null;
   const others = isEditing ? null : otherArguments(request);
   const { asked, unread } = useReadThrough(!isEditing);
-  /** Number of arguments that differ from what was asked. */
+  /** Number of arguments that differ from the requested ones. */
   const changes = edited?.changes.length ?? 0;
-  /** Lines of the call that were not in view yet. What a person has changed was read. */
+  /**
+   * Number of lines of the call that were not visible yet. If the person has changed something, the call counts as
+   * read.
+   */
   const left = (isAboutCall || isMerge) && changes === 0 ? unread : 0;
   /** On a narrow screen the list hides the question, and no key answers a question that is not shown. */
   const isSeen = (): boolean => root.current?.checkVisibility() ?? false;
@@ -393,7 +399,7 @@ const effectWords = {
   topUp: "The amount is added to the budget, and the task continues where it stopped.",
 } as const;
 
-/** What happens if no person answers a program for long. */
+/** Explains what happens if no person answers a program for a long time. */
 const idleWords =
   "If you take longer than its idle time (an hour by default), its process ends and the question stays: your answer counts if the program asks for the same call after it has continued.";
 
@@ -482,7 +488,7 @@ async function send(
   await post("/api/runs/{runId}/decide", { params, body: { approvalId, ...answer } });
 }
 
-/** Why an answer was not taken, without the id of the question. */
+/** Describes why an answer was refused, without the id of the question. */
 function refusedWords(text: string): string {
   return capitalized(text.replace(/^invalid decision on \S+: /u, ""));
 }
@@ -493,7 +499,7 @@ const sentWords = {
   skipped: "Skipped by you",
 } as const;
 
-/** Who was first, if the question has been answered meanwhile. The run may have ended since. */
+/** Returns who answered first, if the question was answered in the meantime. The run may also have ended. */
 async function lostRace(error: unknown, { runId, request }: Question): Promise<Outcome | null> {
   if (!(error instanceof RequestError) || (error.status !== 409 && error.status !== 404)) return null;
   const { by, decision, at } = error.details;

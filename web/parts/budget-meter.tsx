@@ -8,7 +8,10 @@ interface MeterProps {
   readonly tone?: MeterTone;
 }
 
-/** One budget as a bar: solid is spent, hatched is held, red is unreported, empty is left, the right edge is the budget. */
+/**
+ * Shows one budget as a bar: spent is solid, reserved is hatched, unreported is red, the rest is empty. The right
+ * edge is the whole budget.
+ */
 export function BudgetMeter({ values, size, tone = "live" }: MeterProps): JSX.Element {
   const { own, team, lost, held, cap } = values;
   const used = own + team + lost + held;
@@ -32,7 +35,7 @@ export function BudgetMeter({ values, size, tone = "live" }: MeterProps): JSX.El
   );
 }
 
-/** The budget meter as a sentence, for people who do not see the bar. */
+/** Describes the budget meter in a sentence, for people who cannot see the bar. */
 function meterText({ own, team, lost, held, cap }: BudgetUse): string {
   const parts = [`${usd(own + team + lost)} ${cap === null ? "" : `of ${capUsd(cap)} `}spent`];
   if (lost > 0) parts.push(`${usd(lost)} of it unreported`);

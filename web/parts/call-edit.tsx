@@ -13,7 +13,7 @@ interface CallEditProps {
   readonly onDraft: (draft: CallDraft) => void;
 }
 
-/** The arguments of a call as fields, or as JSON. What is wrong is said while a person writes. */
+/** Shows the arguments of a call as fields, or as JSON. Errors are shown while the person writes. */
 export function CallEdit({ request, draft, onDraft }: CallEditProps): JSX.Element {
   const root = useRef<HTMLDivElement>(null);
   const { value, problems, problem, changes } = readDraft(request, draft);

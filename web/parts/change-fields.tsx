@@ -12,7 +12,7 @@ interface TextProps {
   readonly onInput: (value: string) => void;
 }
 
-/** The model of a run: one of a list, or any other if the caller may choose any. */
+/** Field for the model of a run: one of a list, or any model if the caller may choose any. */
 export function ModelField({
   label = "Model",
   options,
@@ -113,7 +113,10 @@ export function ToolsField({
   );
 }
 
-/** Id of a field. A list of ids is separated by spaces, and a name may contain some. */
+/**
+ * Returns the id of a field. Spaces are replaced, because a list of ids is separated by spaces and a name may
+ * contain some.
+ */
 function idOf(form: string, name: string): string {
   return `${form}-${visibleLine(name).replaceAll(" ", "_")}`;
 }
@@ -122,7 +125,10 @@ export function focusOnField(form: string, name: string): void {
   document.querySelector<HTMLElement>(`#${CSS.escape(idOf(form, name))}`)?.focus();
 }
 
-/** Throws if a field is wrong, and moves the focus to the first one. `owner` names whose schema it is. */
+/**
+ * Throws if a field is invalid, and moves the focus to the first such field. `owner` says what the schema belongs
+ * to.
+ */
 export function requireFitting(
   form: string,
   problems: Readonly<Record<string, string>>,

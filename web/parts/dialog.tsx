@@ -22,7 +22,7 @@ interface DialogProps {
   readonly wide?: boolean;
 }
 
-/** A modal dialog. Escape closes it, and focus returns to where it was. */
+/** A modal dialog. Escape closes it, and the focus returns to its previous element. */
 export function Dialog({ title, children, wide = false }: DialogProps): JSX.Element {
   const element = useRef<HTMLDialogElement>(null);
   // Before the next key press, which belongs to the dialog.
@@ -49,11 +49,14 @@ interface FormProps {
   readonly isOff?: boolean;
   readonly wide?: boolean;
   readonly children: ComponentChildren;
-  /** Does what the dialog is about. Returns the dialog that follows, if any. An error stays visible in the dialog. */
+  /**
+   * Executes the action of the dialog. Returns the next dialog, if there is one. An error stays visible in the
+   * dialog.
+   */
   readonly onConfirm: () => Promise<void | (() => JSX.Element)>;
 }
 
-/** A dialog with one action, which only a server that answers can take. */
+/** A dialog with one action. The action is possible only while the server answers. */
 export function FormDialog({
   title,
   confirm,

@@ -36,7 +36,10 @@ export function ForeignDiffs({ view: { diffs = [] } }: { readonly view: ForeignC
   );
 }
 
-/** What a hired program asks a person to allow: what it says about its call, and the exact arguments. */
+/**
+ * Shows the call that a hired program asks a person to allow: what the program says about it, and the exact
+ * arguments.
+ */
 export function ForeignContent({
   view,
   program,

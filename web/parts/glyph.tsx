@@ -62,7 +62,7 @@ const shapes: Readonly<Record<Look | "stopped" | "question" | "letter", Componen
 
 interface GlyphProps {
   readonly look: keyof typeof shapes;
-  /** The status of the run or task. One that a limit stopped has another mark than one that failed. */
+  /** The status of the run or task. A run that was stopped by a limit has a different mark than a failed one. */
   readonly status?: string;
 }
 

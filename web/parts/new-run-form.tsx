@@ -21,7 +21,7 @@ const mostDescription = 120;
 
 const unchanged: Changes = { instructions: null, model: "", tools: null };
 
-/** Starts a run: what the agent is given, its limits, and what is changed of the agent for this run. */
+/** Starts a run: the form contains the input, the limits, and changes of the agent for this run. */
 export function NewRunForm({ agent, input: given = "" }: NewRunValues): JSX.Element {
   const { value, problem } = useRead(() => get("/api/agents"), []);
   const agents = value?.agents;
@@ -110,7 +110,7 @@ export function NewRunForm({ agent, input: given = "" }: NewRunValues): JSX.Elem
   );
 }
 
-/** What the run changes of its agent. It is read when a person opens it. */
+/** Fields for the changes of the agent for this run. Its data are read when a person opens them. */
 function RunChanges({
   agent,
   changes,
@@ -177,7 +177,7 @@ function ChangeForm({
   );
 }
 
-/** The changes as the server takes them. `null` if nothing is changed. */
+/** Returns the changes in the form that the server accepts. `null` if nothing is changed. */
 function changesOf({ instructions, model, tools }: Changes): JsonObject | null {
   const changes = {
     ...(instructions !== null && instructions.trim() !== "" && { instructions }),

@@ -26,7 +26,7 @@ export function areFormsHere(): boolean {
   return typeof forms.value === "object";
 }
 
-/** Takes the place of a form until it is here. */
+/** Shown in place of a form until it is loaded. */
 function Missing(): JSX.Element {
   const isLoading = forms.value === "loading";
   return (
@@ -68,12 +68,15 @@ export function openNewRun(values: NewRunValues | MouseEvent = {}): void {
   openForm("New run", ({ NewRunForm: Form }) => <Form {...props} />);
 }
 
-/** Asks how much to add to the limits of the run, or of one of its agents. */
+/** Opens a dialog that asks how much to add to the limits of the run, or of one of its agents. */
 export function openTopUp(model: RunModel, taskId: string = rootId): void {
   openForm("Top up", ({ TopUpForm: Form }) => <Form model={model} taskId={taskId} />);
 }
 
-/** Confirms the end of a run, or of an agent with its reports, by naming what stops. */
+/**
+ * Opens a dialog that confirms the cancellation of a run, or of an agent with its reports. It names everything that
+ * will stop.
+ */
 export function openCancel(model: RunModel, taskId: TaskId = rootId): void {
   openForm("Cancel", ({ CancelForm: Form }) => <Form model={model} taskId={taskId} />);
 }

@@ -117,7 +117,7 @@ export function CancelForm({
   );
 }
 
-/** Number of agents that a cancel of the task stops. Costs O(agents of the run). */
+/** Returns the number of agents that a cancel of the task would stop. Takes O(agents of the run). */
 function liveBelow({ tasks }: RunView, taskId: TaskId): number {
   const reached = new Set([taskId]);
   let live = 0;

@@ -5,7 +5,10 @@ import { isOffline } from "../api/connection.ts";
 import { rootId } from "../model/money.ts";
 import type { RunModel } from "../model/run-model.ts";
 
-/** Whether orders are off: they go to the live run, and only a server that answers can take them. */
+/**
+ * Whether orders are disabled. They are sent to the live run, so they are disabled in a replay, and while the
+ * server does not answer.
+ */
 export function areOrdersOff({ playhead }: Pick<RunModel, "playhead">): boolean {
   return playhead.value !== null || isOffline.value;
 }
@@ -47,8 +50,8 @@ export async function followUp({ runId }: RunModel, input: string, taskId: TaskI
 }
 
 /**
- * Takes back an input that an agent has not read. Returns what happened in words, and the text of the input if it was taken
- * back.
+ * Withdraws an input that an agent has not read. Returns a description of the result, and the text of the input if
+ * it was withdrawn.
  */
 export async function withdrawInput(
   { runId }: Pick<RunModel, "runId">,

@@ -163,7 +163,10 @@ function PieceView({ piece }: { readonly piece: Piece }): JSX.Element {
   }
 }
 
-/** A link of a model. Words may hide where it leads, so its host follows unless the words are the address. */
+/**
+ * A link in a model's text. Its words may hide its target, so the host is shown after them, unless the words are
+ * the address itself.
+ */
 function Link({ text, href }: { readonly text: string; readonly href: string }): JSX.Element {
   const { host } = new URL(href);
   return (

@@ -7,7 +7,7 @@ import { access } from "../model/top-up-left.ts";
 import { Icon } from "./icon.tsx";
 import { shownName } from "./name.tsx";
 
-/** The name of the score that the thumbs give. */
+/** The name of the score that the thumbs buttons set. */
 const thumbs = "thumbs";
 /** Number of scores of a run that are shown. The others are counted. */
 const mostShown = 3;
@@ -17,7 +17,7 @@ export function scoreText(value: number): string {
   return String(Math.round(value * 100) / 100);
 }
 
-/** The scores of a run that count, each with its name and author. */
+/** Shows the current scores of a run, each with its name and author. */
 export function ScoreChips({ scores }: { readonly scores: Run["scores"] }): JSX.Element | null {
   if (scores === undefined || scores.length === 0) return null;
   const more = scores.length - mostShown;

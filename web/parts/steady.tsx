@@ -1,6 +1,6 @@
 import type { JSX } from "preact";
 
-/** A text that is as wide as if it were strong, so that nothing beside it moves when it becomes so. */
+/** A text that has the same width in normal and bold type, so that nothing beside it moves when it changes. */
 export function Steady({ text }: { readonly text: string }): JSX.Element {
   return (
     <span class="steady" data-text={text}>

@@ -419,7 +419,7 @@ function FactLine({ model, view }: { readonly model: RunModel; readonly view: Ru
   );
 }
 
-/** How much of its time the run worked, if it waited for a minute or longer. */
+/** Describes which part of its time the run worked, if it waited for a minute or longer. */
 function restWords(view: RunView, until: number): JSX.Element | null {
   const start = startOfRun(view);
   const worked = workedMs(view, start, until, idleSince(view));
@@ -427,7 +427,7 @@ function restWords(view: RunView, until: number): JSX.Element | null {
   return <span class="dim">{clock(worked)} at work</span>;
 }
 
-/** How many questions wait. Those of tool calls are approvals. */
+/** Describes how many questions wait. Questions about tool calls are called approvals. */
 function questionWords(view: RunView): string {
   const open = [...view.asked].filter((question) => isUnanswered(question, view));
   return counted(
@@ -436,7 +436,7 @@ function questionWords(view: RunView): string {
   );
 }
 
-/** The epoch of the run, and the worker that owns it since. A run that was never taken over has neither in its log. */
+/** Shows the epoch of the run, and its present owner. The log of a run that was never taken over contains neither. */
 function Owner({ view: { recoveries, status } }: { readonly view: RunView }): JSX.Element | null {
   const last = recoveries.at(-1);
   if (last === undefined) return null;

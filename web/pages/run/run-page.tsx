@@ -16,7 +16,7 @@ interface RunViewProps {
 
 type TabView = (props: RunViewProps) => JSX.Element;
 type FirstTab = "chart" | "conversation";
-/** The views that take the place of the conversation in runs without one. */
+/** The views that replace the conversation in runs without one. */
 type OwnView = "steps" | "requests";
 
 /** The views with which a run opens. */
@@ -25,10 +25,13 @@ const views: Readonly<Record<FirstTab, TabView>> = {
   conversation: Conversation,
 };
 
-/** The views of a run that are rarely the first one, and are loaded after the page has drawn. */
+/** The views of a run that are rarely shown first, and are loaded after the page has drawn its first view. */
 export type LaterTabs = Readonly<Record<Exclude<RunTab, FirstTab> | OwnView, TabView>>;
 
-/** The views of the runs that were shown last, so that a server that does not answer blanks nothing. */
+/**
+ * The views of the runs that were shown last. They are kept so that nothing disappears when the server does not
+ * answer.
+ */
 const lastViews = new Map<string, RunView>();
 const mostViews = 8;
 
@@ -47,7 +50,7 @@ export function RunPage({
   later,
 }: {
   readonly runId: string;
-  /** The other views of a run. An element that takes their place until they are loaded. */
+  /** The other views of a run, or an element that is shown in their place until they are loaded. */
   readonly later: LaterTabs | JSX.Element;
 }): JSX.Element {
   const model = useMemo(() => new RunModel(runId, lastViews.get(runId) ?? null), [runId]);
@@ -103,7 +106,10 @@ function Refused({
   );
 }
 
-/** A company opens as a chart, a single agent as its conversation. Decided once, so that nothing jumps. */
+/**
+ * Returns the tab that is shown first: the chart for a company, the conversation for a single agent. It is decided
+ * only once, so that nothing jumps.
+ */
 function useFirstTab({ live }: RunModel): RunTab {
   const decided = useRef<RunTab | null>(null);
   const view = live.value;

@@ -17,12 +17,12 @@ import { amountWords, lackOf } from "../../../src/surfaces/view/top-up-offer.ts"
 interface StopProps {
   readonly model: RunModel;
   readonly view: RunView;
-  /** Whether the card leaves out where the money went. */
+  /** Whether the card leaves out the list of costs. */
   readonly isShort: boolean;
   readonly onOrder: (action: Promise<void>) => void;
 }
 
-/** What happened, what was kept and what to do, for a run that ended without completing. */
+/** Explains what happened, what was kept, and what can be done, for a run that ended without completing. */
 export function StopCard({ model, view, isShort, onOrder }: StopProps): JSX.Element | null {
   const root = view.tasks.get(rootId);
   const right = useTopUp(view.runId, { status: view.status, budget: root?.budget });
@@ -124,14 +124,17 @@ function workflowWords({ isUndone }: RunView): string {
     : "Steps that are done are kept and not repeated.";
 }
 
-/** Ends after which nothing is left to repeat. A message in the session continues with what is recorded. */
+/** Whether nothing can be repeated after this end. A message in the session continues with the recorded data. */
 function isFinal(status: RunView["status"]): boolean {
   return status === "max_turns" || status === "max_output" || status === "guardrail_tripped";
 }
 
 const mostReports = 5;
 
-/** What the reports of the root spent, with all below them: those that failed first, then by spend. */
+/**
+ * Shows the costs of the root's reports, each with all agents below it. Failed ones come first, then the most
+ * expensive.
+ */
 function WhereItWent({ view }: { readonly view: RunView }): JSX.Element {
   const reports = [...view.tasks]
     .filter(({ parentId }) => parentId === rootId)

@@ -19,10 +19,10 @@ const will: Readonly<Record<Order, string>> = {
   cancel: "are cancelled with all their agents.",
   delete: "are deleted with their events and contents. This cannot be undone.",
 };
-/** From this number on, the person types the number of runs that are deleted. */
+/** If at least this number of runs is deleted, the person must type the number to confirm. */
 const typedFrom = 21;
 
-/** What is chosen: runs, or all that fit the filter. */
+/** The chosen runs: some runs, or all that match the filter. */
 export type Choice = ReadonlySet<string> | "all";
 
 interface BulkBarProps {
@@ -35,7 +35,7 @@ interface BulkBarProps {
   readonly onDone: (outcome: Outcome, order: Order) => void;
 }
 
-/** Orders for many runs. Each says first what will happen to each run. */
+/** Orders for many runs. Each order first shows its effect on each run. */
 export function BulkBar({ chosen, runs, filter, found, onChoose, onDone }: BulkBarProps): JSX.Element {
   const [order, setOrder] = useState<Order | null>(null);
   const [preview, setPreview] = useState<Preview | null>(null);
@@ -187,7 +187,7 @@ export function BulkBar({ chosen, runs, filter, found, onChoose, onDone }: BulkB
   );
 }
 
-/** Why an order fits none of the chosen runs. `null` if it may fit one. */
+/** Returns why an order cannot be applied to any of the chosen runs. `null` if it may be applied to one. */
 function whyOff(order: Order, chosen: Choice, runs: readonly Run[]): string | null {
   if (chosen === "all") return null;
   const known = runs.filter(({ runId }) => chosen.has(runId));
@@ -209,7 +209,7 @@ function whyOff(order: Order, chosen: Choice, runs: readonly Run[]): string | nu
 interface LineProps {
   readonly count: number;
   readonly words: string;
-  /** What will happen is hollow. Only what has happened has a tick. */
+  /** Look of a line. A future effect is shown hollow; only a completed one has a tick. */
   readonly look: "pending" | "completed" | "cancelled";
 }
 

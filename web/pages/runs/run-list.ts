@@ -11,17 +11,17 @@ export class RunList {
   readonly runs = signal<readonly Run[]>([]);
   readonly state = signal<"loading" | "more" | "complete">("loading");
   readonly problem = signal<string | null>(null);
-  /** New runs that are not shown yet, because the person reads the list. */
+  /** New runs that are not shown yet, because the person is reading the list. */
   readonly fresh = signal<readonly Run[]>([]);
   /** Whether new runs may appear at once. */
   isFree: () => boolean = () => true;
   readonly #filter: RunFilter;
   #stop = new AbortController();
   #after: string | null = null;
-  /** Whether the runs are those of an earlier visit, which the next answer replaces. */
+  /** Whether the runs come from an earlier visit. The next answer replaces them. */
   #isOld = false;
   #isReading = false;
-  /** Whether the next page was wanted while another one was read. */
+  /** Whether the next page was requested while another page was being read. */
   #isMoreWanted = false;
 
   constructor(filter: RunFilter) {
@@ -53,7 +53,7 @@ export class RunList {
     else await this.#read(this.#after);
   }
 
-  /** Shows the new runs. In the order of costs they have no place yet, so that the list is read again. */
+  /** Shows the new runs. If the list is sorted by cost, their place is unknown, so the list is read again. */
   showFresh(): void {
     if (this.#filter.sort === "costliest") {
       this.fresh.value = [];
@@ -95,7 +95,7 @@ export class RunList {
     await this.more();
   }
 
-  /** The first page replaces what changed and adds what is new; it drops nothing that is shown. */
+  /** Merges a page into the list. The first page replaces changed runs and adds new ones; it removes no shown run. */
   #merge(read: readonly Run[], isFirst: boolean): void {
     const byId = new Map(read.map((run) => [run.runId, run]));
     const known = this.runs.peek().map((run) => byId.get(run.runId) ?? run);

@@ -29,7 +29,7 @@ const names: Readonly<Record<Dimension, string>> = {
   tenant: "By tenant",
 };
 
-/** What runs have used over time, also runs that were deleted since, compared with the period before. */
+/** Shows what runs have used over time, including deleted runs, compared with the previous period. */
 export function UsagePage(): JSX.Element {
   const { query } = place.value;
   const by = dimensions.find((each) => each === query.get("by")) ?? "model";
@@ -164,7 +164,7 @@ function keyOf({ key, tenantId }: SeriesRow): string {
   return JSON.stringify(tenantId == null ? [key] : [key, tenantId]);
 }
 
-/** What the figures leave out, and what is not known. */
+/** Describes which usage the figures leave out, and which usage is unknown. */
 function Notes({ total, otherRows, step }: UsageOverTime): JSX.Element {
   const { details, lostUsd, likelyUsd, unpricedTurns } = total.sum;
   const working = facts.value?.unrecordedUsd ?? 0;

@@ -13,7 +13,7 @@ interface PanelOptions {
   readonly onOpen: (place: number) => void;
 }
 
-/** One measure over time: its figure, its change in words, and its chart or its numbers. */
+/** Shows one measure over time: its figure, a description of its change, and its chart or its numbers. */
 export function UsagePanel(options: PanelOptions): JSX.Element {
   const { measure, series, times, open, marked, isTable, onMark, onOpen } = options;
   const { title, id, isSum } = measure;

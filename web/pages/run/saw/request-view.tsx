@@ -22,16 +22,16 @@ import {
 import { CopyButton } from "../../../parts/copy-button.tsx";
 import { Icon, type IconName } from "../../../parts/icon.tsx";
 
-/** Number of characters of a text that are shown before a person asks for the rest. A model may read megabytes. */
+/** Number of characters of a text that are shown until a person asks for the rest. A model may read megabytes. */
 const mostShown = 4_000;
-/** Number of lines that are shown, if more than a few follow. */
+/** Maximum number of shown lines, and number of additional lines that are still shown instead of being cut. */
 const [mostLines, fewLines] = [14, 3];
 /** Number of characters of the raw request that are drawn. Copy has all of them. */
 const mostRaw = 200_000;
 /** Number of messages at the end of a conversation that are drawn first. */
 const mostMessages = 60;
 
-/** How much of the context window the request took, and how much of it came from the cache. */
+/** Shows how much of the context window the request needed, and how much of it came from the cache. */
 export function ContextBar({ request }: { readonly request: SizedRequest }): JSX.Element {
   const { contextWindow, usage } = request;
   const shares = sharesOfRequest(request);
@@ -117,7 +117,7 @@ function Card({ icon, title, about, side, children }: CardProps): JSX.Element {
   );
 }
 
-/** What takes the place of a part that cannot be shown. */
+/** Shown in place of a part that cannot be shown. */
 function NotShown({
   part,
 }: {
@@ -198,7 +198,7 @@ function ToolRow({ tool }: { readonly tool: ToolSpec }): JSX.Element {
   );
 }
 
-/** The conversation as the model read it. With `from`, only the messages from this position on. */
+/** Shows the conversation as the model read it. With `from`, only the messages from this index on. */
 export function SeenMessages({
   request,
   from,
@@ -308,7 +308,10 @@ function Part({ part }: { readonly part: ContentPart }): JSX.Element {
   return part.type === "text" ? <Text text={part.text} /> : <p class="dim">{partText(part)}</p>;
 }
 
-/** A text as it was sent, with hidden characters shown. A long one is cut until a person asks for the rest. */
+/**
+ * Shows a text as it was sent, with hidden characters made visible. A long text is cut until a person asks for the
+ * rest.
+ */
 function Text({ text, isCode = false }: { readonly text: string; readonly isCode?: boolean }): JSX.Element {
   const [isWhole, setWhole] = useState(false);
   const shown = isWhole ? text : shortened(text);
@@ -329,7 +332,10 @@ function Text({ text, isCode = false }: { readonly text: string; readonly isCode
   );
 }
 
-/** The beginning of a text: its first lines, and not too many characters of them. A rest of few lines is not cut off. */
+/**
+ * Returns the beginning of a text: its first lines, with a limited number of characters. If only a few lines would
+ * be cut, the whole text is returned.
+ */
 function shortened(text: string): string {
   const start = text.slice(0, mostShown);
   const lines = start.split("\n");

@@ -22,7 +22,7 @@ import { ContextBar, Instructions, RawRequest, SeenMessages, Tools } from "./req
 /** Number of model calls of an agent that are read at once. */
 const mostCalls = 500;
 
-/** What the model of an agent read in each of its calls, as it was recorded. */
+/** Shows what the model of an agent read in each of its calls, as it was recorded. */
 export function Saw({ model }: { readonly model: RunModel }): JSX.Element {
   const view = model.view.value;
   const order = useTreeOrder(view ?? emptyView, rootId);
@@ -137,7 +137,7 @@ function Calls({ model, view, task, callers }: CallsProps): JSX.Element {
   );
 }
 
-/** Turns are counted if the list has all calls of the agent. */
+/** Returns the name of a turn. It contains its number if the list contains all calls of the agent. */
 function turnName(calls: readonly ModelCallView[], at: number, isWhole: boolean): string {
   const call = calls[at];
   if (call === undefined) return "";
@@ -185,7 +185,7 @@ interface RequestProps {
   readonly model: RunModel;
   readonly view: RunView;
   readonly call: ModelCallView;
-  /** The call before. `undefined` for the first. */
+  /** The previous call. `undefined` for the first call. */
   readonly before: ModelCallView | undefined;
   readonly name: string;
   readonly beforeName: string;
@@ -266,7 +266,7 @@ function Request({ model, view, call, before, name, beforeName }: RequestProps):
   );
 }
 
-/** Below 1,100 px the inspector is a sheet, which the query opens. */
+/** Whether the inspector is open as a sheet. This is used below 1,100 px, and the query of the address opens it. */
 function isSheetOpen(): boolean {
   return place.value.query.get("about") !== null;
 }

@@ -12,7 +12,7 @@ export type MessageKind = "signal" | "update";
 /** A signal or an update that a person sends. */
 interface Message {
   readonly name: string;
-  /** JSON Schema of its value. `null`: not known. */
+  /** JSON Schema of the value. `null` if unknown. */
   readonly schema: JsonSchema | null;
 }
 
@@ -60,7 +60,7 @@ function MessageForm({ runId, kind, given, id }: MessageProps): JSX.Element {
   );
 }
 
-/** Says that an update is stored and has no reply yet. */
+/** Shows that an update is stored and has no reply yet. */
 function Unanswered({ name }: { readonly name: string }): JSX.Element {
   return (
     <Dialog title="Update stored, no reply yet">
@@ -97,11 +97,14 @@ function PromiseForm({ id }: { readonly id: string }): JSX.Element {
 
 interface ValueField {
   readonly field: JSX.Element;
-  /** Returns the value. Throws if it is wrong. */
+  /** Returns the value. Throws if it is invalid. */
   readonly read: () => JsonValue;
 }
 
-/** The fields of a value: those of its schema, or one for JSON. `kind` names what has the schema. */
+/**
+ * Returns the fields for a value: those of its schema, or one field for JSON. `kind` says what the schema belongs
+ * to.
+ */
 function useValue(kind: MessageKind | "promise", schema: JsonSchema | null): ValueField {
   const [form] = useState(() => formOf(schema));
   const [entered, setEntered] = useState<Entered>(() => enteredOf(form?.fields ?? []));

@@ -33,7 +33,7 @@ const filter: EventFilter = { taskId: rootId, types: stepTypes };
 /** Number of lines that are drawn. Older ones are in the list of events. */
 const mostRows = 500;
 
-/** The steps of a workflow with their attempts, what it waits for, and what can be sent to it. */
+/** Shows the steps of a workflow with their attempts, what the workflow waits for, and what can be sent to it. */
 export function Steps({ model }: { readonly model: RunModel }): JSX.Element {
   const view = model.view.value;
   const { events, isReading, problem } = useEvents(model, filter);
@@ -83,7 +83,7 @@ export function Steps({ model }: { readonly model: RunModel }): JSX.Element {
   );
 }
 
-/** The newest lines, or those around the chosen one if it is older. */
+/** Returns the newest lines, or the lines around the chosen one if it is older. */
 function linesAround(rows: readonly StepRow[], chosen: number): readonly StepRow[] {
   const index = rows.findIndex(({ seq }) => seq === chosen);
   const newest = Math.max(0, rows.length - mostRows);
@@ -91,7 +91,7 @@ function linesAround(rows: readonly StepRow[], chosen: number): readonly StepRow
   return rows.slice(from, from + mostRows);
 }
 
-/** What the handler of a call of an object was given. */
+/** Returns the input that the handler of an object call received. */
 function inputOfCall(input: JsonValue): JsonValue {
   return (input as { readonly input?: JsonValue }).input ?? null;
 }
@@ -118,7 +118,7 @@ function Value({ title, value }: { readonly title: string; readonly value: JsonV
 interface RowProps {
   readonly row: StepRow;
   readonly view: RunView;
-  /** Whether the address of the page is that of this line. */
+  /** Whether the address of the page names this line. */
   readonly isChosen: boolean;
 }
 
@@ -184,7 +184,7 @@ function Row({ row, view, isChosen }: RowProps): JSX.Element {
   );
 }
 
-/** How many attempts a step had, and why they failed. */
+/** Describes how many attempts a step had, and why they failed. */
 function attemptWords({ attempts, state }: Extract<StepRow, { readonly kind: "step" }>): string {
   const reasons = [...new Set(attempts.flatMap(({ failure }) => failure?.message ?? []))];
   const why = reasons.length === 0 ? "" : `: ${visibleLine(reasons.join("; "))}`;
@@ -255,13 +255,13 @@ function Waits({
 type Declared = Pick<AgentInfo, "signals" | "updates">;
 const nothing: Declared = { signals: [], updates: [] };
 
-/** The signals and updates that the workflow of a run declares. Empty if this server does not host it. */
+/** Returns the signals and updates that the run's workflow declares. Empty if this server does not host it. */
 function useDeclared({ summary }: RunModel): Declared {
   const { value } = useRead(() => get("/api/agents"), []);
   return value?.agents.find(({ name }) => name === summary.value?.agentId) ?? nothing;
 }
 
-/** The time that is left. It counts down without asking the server. */
+/** Shows the remaining time. It counts down without requests to the server. */
 function Timer({ since, until }: { readonly since: number; readonly until: number }): JSX.Element {
   const left = Math.max(0, until - now.value);
   const share = until <= since ? 1 : Math.min(1, Math.max(0, 1 - left / (until - since)));

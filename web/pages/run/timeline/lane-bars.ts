@@ -19,7 +19,7 @@ const narrowest = 3;
 /** An unreported call ends at the torn edge of a crash, which covers 3 px of it. */
 const narrowestLost = 9;
 
-/** How a step looks at the event that is shown. A call without an answer that was charged looks lost. */
+/** Returns the look of a step at the shown event. A call without an answer that was charged is shown as lost. */
 function barKind(step: StepView, view: Pick<RunView, "forkedFrom">): BarKind {
   const { kind, outcome, costUsd } = step;
   if (kind === "person" || kind === "paused" || kind === "seat") return kind;
@@ -40,7 +40,10 @@ export interface Bar {
   readonly pieces: readonly Piece[];
 }
 
-/** The bars of a task's steps as they were at a moment. A call has none while it asks a person or is paused. */
+/**
+ * Returns the bars of a task's steps in their state at a moment. While a call asks a person or is paused, it has no
+ * bar.
+ */
 export function barsOf(
   steps: readonly StepView[],
   scale: TimeScale,
@@ -72,7 +75,7 @@ function spanOf({ startAt, startSeq, endAt, endSeq, outcome }: StepView, until: 
   return [start, { at: endAt, seq: outcome === "lost" ? startSeq : endSeq }];
 }
 
-/** The time of a step without that in which its tool waits for a person or its task has no seat. */
+/** Returns the time of a step without the time in which its tool waits for a person or its task has no seat. */
 function workingSpans(step: StepView, waits: readonly StepView[], until: Moment): readonly Span[] {
   const whole = spanOf(step, until);
   if ((step.kind !== "tool" && step.kind !== "model") || isHandOff(step)) return [whole];
@@ -103,7 +106,7 @@ const shapes: Readonly<Record<BarKind, { readonly y: number; readonly height: nu
   report: { y: 14, height: 0 },
 };
 
-/** One path per kind of bar, so that a lane with thousands of steps is a handful of elements. */
+/** Returns one SVG path for each kind of bar, so that a lane with thousands of steps needs only a few elements. */
 export function barPaths(bars: readonly Bar[]): readonly (readonly [BarKind, string])[] {
   const paths = new Map<BarKind, string>();
   for (const { kind, pieces } of bars) {
@@ -114,7 +117,7 @@ export function barPaths(bars: readonly Bar[]): readonly (readonly [BarKind, str
   return [...paths];
 }
 
-/** Neighbours have a gap of half a pixel, but no bar is narrower than it must be. */
+/** Returns the path of bars. Neighbouring bars have a gap of half a pixel, but no bar is narrower than its minimum. */
 function pathOf(kind: BarKind, { x, width }: Piece): string {
   const { y, height } = shapes[kind];
   const left = x.toFixed(1);

@@ -14,7 +14,7 @@ function tickText(ms: number, tickMs: number): string {
   return tickMs < 100 ? `${ms} ms` : `${(ms / 1_000).toFixed(1)} s`;
 }
 
-/** The labels of the axis that neither touch a fold nor the end of the axis. */
+/** Returns those labels of the axis that touch neither a fold nor the end of the axis. */
 export function tickLabels(scale: TimeScale): readonly { readonly x: number; readonly text: string }[] {
   const { ticks, tickMs, folds, width } = scale;
   return ticks
@@ -31,7 +31,10 @@ function freeWords(count: number, width: number): string {
   return words.length * 6 + 4 <= width ? words : String(count);
 }
 
-/** The times of the axis, and how long each crash and each folded wait took. One that is not over at the event that is shown has no end yet. */
+/**
+ * Shows the times of the axis, and the duration of each crash and each folded wait. For a crash or wait that is not
+ * over at the shown event, the end is missing.
+ */
 export function AxisLabels({ scale, seq }: { readonly scale: TimeScale; readonly seq: number }): JSX.Element {
   return (
     <>
@@ -74,7 +77,7 @@ export function GridLines({
   );
 }
 
-/** The calls of an agent that the new owner read from the journal instead of making them again. */
+/** Shows the calls of an agent that the new owner read from the journal instead of repeating them. */
 export function Free({ fold, count }: { readonly fold: Fold; readonly count: number }): JSX.Element | null {
   const width = Math.max(16, fold.width - 8);
   return count === 0 ? null : (
@@ -88,7 +91,9 @@ export function Free({ fold, count }: { readonly fold: Fold; readonly count: num
   );
 }
 
-/** The torn edges of a crash over all lanes, and what happened in words. A crash that goes on has no right edge. */
+/**
+ * Shows the torn edges of a crash across all lanes, with a description. A crash that is not over has no right edge.
+ */
 export function Seams({
   scale,
   view,
@@ -101,9 +106,9 @@ export function Seams({
   readonly scale: TimeScale;
   readonly view: RunView;
   readonly left: number;
-  /** Width of the plot. The scale ends before it while no worker owns the run. */
+  /** Width of the plot. While no worker owns the run, the scale ends before the end of the plot. */
   readonly plot: number;
-  /** What it means that no worker owns the run. */
+  /** Explains what it means that no worker owns the run. */
   readonly ownerless: string;
   readonly isDead: boolean;
   /** Draws waits as long as they were. */

@@ -21,12 +21,12 @@ interface DetailProps {
   readonly model: RunModel;
   readonly view: RunView;
   readonly step: StepView | null;
-  /** The call that the step makes again, if it does. */
+  /** The call that this step repeats, if it is a repetition. */
   readonly first: StepView | undefined;
   readonly onClose: () => void;
 }
 
-/** One step: when, what it cost, what was asked and answered, and a fork from it. */
+/** Shows one step: its time, its cost, its input and output, and a button to fork from it. */
 export function StepDetails({ model, view, step, first, onClose }: DetailProps): JSX.Element {
   if (step === null)
     return (
@@ -47,7 +47,7 @@ export function StepDetails({ model, view, step, first, onClose }: DetailProps):
   );
 }
 
-/** Why a call was made again, and what both cost. */
+/** Shows why a call was repeated, and the cost of both calls. */
 function Again({
   step,
   first,
@@ -170,14 +170,14 @@ const kindNames: Readonly<Record<StepView["kind"], string>> = {
   seat: "wait for a seat",
 };
 
-/** The tokens of a call, split into what the model read and wrote if the provider says so. */
+/** Describes the tokens of a call, divided into read and written tokens if the provider reports them separately. */
 function tokenWords(end: Event | undefined, tokens: number): string {
   if (end?.type !== "message_end" || end.data.usage === undefined) return grouped(tokens);
   const { outputTokens } = end.data.usage;
   return `${grouped(tokens - outputTokens)} in, ${grouped(outputTokens)} out`;
 }
 
-/** The last event at which the step is in flight, so that a fork there makes it again. */
+/** Returns the last event at which the step is still in progress, so that a fork at this event repeats it. */
 function lastBefore({ endSeq }: StepView, { lastSeq }: RunModel): number {
   return endSeq === null ? lastSeq : endSeq - 1;
 }

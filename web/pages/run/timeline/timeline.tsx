@@ -38,17 +38,20 @@ function setStep(step: StepView | null): void {
   setQuery("step", step === null ? null : keyOf(step));
 }
 
-/** Draws waits as long as they were, or folds them again. */
+/** Switches between waits that are drawn with their real length and folded waits. */
 function unfold(): void {
   setQuery("waits", place.peek().query.get("waits") === "full" ? null : "full");
 }
 
-/** Width of the column at the right, in which what is held and the seats of a large company fit. */
+/**
+ * Returns the width of the right column, which must have room for the reserved amounts and the seats of a large
+ * company.
+ */
 function moneyWidth({ seats, maxSeats }: RunView): number {
   return Math.max(112, 36 + 7 * seatWords(seats, maxSeats).length);
 }
 
-/** What happened when: money and seats on top, then one lane per agent. */
+/** Shows a run over time: money and seats at the top, then one lane per agent. */
 export function Timeline({ model }: { readonly model: RunModel }): JSX.Element {
   void model.version.value;
   const view = model.view.value;
@@ -146,13 +149,16 @@ export function Timeline({ model }: { readonly model: RunModel }): JSX.Element {
   );
 }
 
-/** The chosen step as it is at the event that is shown. `null` if it has not started there. */
+/** Returns the chosen step in its state at the shown event. `null` if it has not started there. */
 function shownStep(steps: readonly StepView[], chosen: string | null, seq: number): StepView | null {
   const known = steps.find((step) => keyOf(step) === chosen);
   return known === undefined ? null : stepAt(known, seq);
 }
 
-/** Names a step in the address. A fork starts several steps again with the same event. */
+/**
+ * Returns the key of a step for the address. The sequence number alone is not sufficient, because a fork starts
+ * several steps again with the same event.
+ */
 function keyOf({ taskId, startSeq, kind, id }: StepView): string {
   return [taskId, startSeq, kind, ...(id === "" ? [] : [id])].join(".");
 }

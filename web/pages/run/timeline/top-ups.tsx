@@ -19,7 +19,10 @@ export interface TopUpMark {
 const letterWidth = 6.4;
 const padding = 10;
 
-/** Places the labels of top-ups inside the plot. Labels that would cover each other become one with their sum. */
+/**
+ * Returns the positions for the labels of top-ups inside the plot. Labels that would overlap are combined to one
+ * with the sum.
+ */
 export function topUpMarks(points: readonly TopUpPoint[], scale: TimeScale): readonly TopUpMark[] {
   const marks: { readonly points: TopUpPoint[]; mark: TopUpMark }[] = [];
   for (const point of points) {
@@ -57,7 +60,7 @@ function amounts(points: readonly TopUpPoint[]): string {
   });
 }
 
-/** What was added to the budget of an agent: a line at its time, and the amount beside it. */
+/** Shows the top-ups of an agent's budget: a line at the time of each, and the amount beside it. */
 export function TopUps({
   points,
   scale,

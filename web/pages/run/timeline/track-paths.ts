@@ -4,7 +4,10 @@ import type { Fold, Moment, TimeScale } from "../../../model/time/time-scale.ts"
 /** Maps a value to a place above the ground of a track. */
 type Height = (value: number) => number;
 
-/** The area under values that hold from one point to the next. It ends at both edges of every fold. */
+/**
+ * Returns the path of the area under values that are valid from one point to the next. It is interrupted at every
+ * fold.
+ */
 export function areaPath(
   points: readonly TracePoint[],
   scale: TimeScale,
@@ -29,7 +32,10 @@ function foldPath(fold: Fold | undefined, height: number, ground: number): strin
   return `H${left.toFixed(1)}V${ground}H${right.toFixed(1)}V${height.toFixed(1)}`;
 }
 
-/** A line of values that hold from one point to the next, such as a budget that was topped up. */
+/**
+ * Returns the path of a line of values that are valid from one point to the next, such as a budget that was topped
+ * up.
+ */
 export function linePath(first: number, points: readonly TracePoint[], scale: TimeScale, y: Height): string {
   let path = `M0 ${y(first).toFixed(1)}`;
   for (const { at, seq, value } of points)
@@ -38,8 +44,8 @@ export function linePath(first: number, points: readonly TracePoint[], scale: Ti
 }
 
 /**
- * The band of what is held above what is spent. What is held holds until the next of its times, and at last until the end.
- * Nothing is drawn in a fold.
+ * Returns the path of the band for reserved amounts above the spent amount. A reserved amount is valid until the
+ * next of its times, and the last one until the end. Nothing is drawn inside a fold.
  */
 export function heldPath(
   held: readonly HeldSpan[],

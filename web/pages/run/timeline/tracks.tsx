@@ -29,7 +29,10 @@ function placeFor(x: number, scale: TimeScale): number {
   return clear ?? Math.max(0, Math.min(x, scale.width - labelWidth));
 }
 
-/** The labels of the first budget, at the start, and of the newest one, after the last top-up if it fits there. */
+/**
+ * Returns the labels of the first budget, at the start, and of the newest budget, after the last top-up if there is
+ * room.
+ */
 export function budgetLabels(
   cap: number | null,
   topUps: readonly TracePoint[],
@@ -56,7 +59,7 @@ export interface TrackProps {
 
 const moneyHeight = 112;
 
-/** What is spent and held over time, below the budget. */
+/** Shows the spent and reserved amounts over time, below the line of the budget. */
 export function MoneyTrack({ model, view, scale, plot, until }: TrackProps): JSX.Element {
   const { trace } = model;
   const root = view.tasks.get(rootId);
