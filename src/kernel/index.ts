@@ -164,6 +164,7 @@ export {
 export * from "./messages/content.ts";
 export { deltaTypes, type Delta } from "./messages/delta.ts";
 export { boundDocuments, boundImage, isTextDocument } from "./messages/input-bound.ts";
+export { boundProviderTools, type ProviderToolBound } from "./messages/provider-tools.ts";
 export { JoinedDelta } from "./messages/joined-delta.ts";
 export {
   type FinishReason,

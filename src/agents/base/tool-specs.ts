@@ -25,19 +25,23 @@ export class ToolSpecs {
     return this.#sent;
   }
 
-  #matches({ name, description, inputSchema, foundBy }: Tool, index: number): boolean {
+  #matches({ name, description, inputSchema, foundBy, provider }: Tool, index: number): boolean {
     const spec = this.#listed[index];
     return (
       spec?.name === name &&
       spec.description === description &&
       spec.inputSchema === inputSchema &&
-      spec.foundBy === foundBy
+      spec.foundBy === foundBy &&
+      spec.provider === provider
     );
   }
 }
 
-export function specOf({ name, description, inputSchema, foundBy }: Tool): ToolSpec {
-  const spec = { name, description, inputSchema };
+export function specOf({ name, description, inputSchema, foundBy, provider }: Tool): ToolSpec {
+  const spec: ToolSpec =
+    provider === undefined
+      ? { name, description, inputSchema }
+      : { name, description, inputSchema, provider };
   return foundBy === undefined ? spec : { ...spec, foundBy };
 }
 

@@ -40,6 +40,7 @@ import type { SupportedUrls } from "./inline-media.ts";
 import { modelLimits } from "./model-limits.ts";
 import { StreamedAnswer, type StreamPart } from "./streamed-answer.ts";
 import { markByDefault, takesCacheKey, withCacheKey } from "./prompt-cache.ts";
+import { countUses, sentTools, withUseLimit } from "./sent-tools.ts";
 import { strictFormat } from "./strict-schema.ts";
 import { thinkingFor } from "./thinking.ts";
 
@@ -187,11 +188,13 @@ export class AiSdkAdapter implements Model {
     }
     const message = { role: "assistant", content: parts } as const;
     // Some servers report tool calls as "stop", or with an unknown reason. A paused turn with calls waits for results.
+    const uses = countUses(request, parts);
     const calls = asksForResults.has(stopReason) && toolCallsOf(message).length > 0;
     return {
       message,
       stopReason: calls ? "tool_calls" : stopReason,
       usage: boundUsage(counted, request, message),
+      ...(uses !== undefined && { providerToolUses: uses }),
       ...(modelId === undefined ? {} : { modelId }),
     };
   }
@@ -208,9 +211,10 @@ export class AiSdkAdapter implements Model {
       request,
       this.#model.supportsStructuredOutputs === true,
     );
+    const limitedOptions = withUseLimit(given, tools);
     const providerOptions = takesCacheKey(this.provider, this.#model)
-      ? withCacheKey(given, call.promptCacheKey)
-      : given;
+      ? withCacheKey(limitedOptions, call.promptCacheKey)
+      : limitedOptions;
     const supportedUrls = (await this.#model.supportedUrls) ?? {};
     const target = {
       version: this.#version,
@@ -221,9 +225,7 @@ export class AiSdkAdapter implements Model {
     const maxOutputTokens = outputLimit(request);
     return {
       prompt: promptFor(markByDefault(provider, this.#messages(request), call), target),
-      ...(tools === undefined || tools.length === 0
-        ? {}
-        : { tools: tools.map((tool) => ({ type: "function" as const, ...tool })) }),
+      ...(tools === undefined || tools.length === 0 ? {} : { tools: sentTools(tools, this) }),
       ...(toolChoice === undefined || tools === undefined || tools.length === 0
         ? {}
         : {

@@ -15,6 +15,7 @@ export { fileTools, type FileToolsOptions } from "./file-tools.ts";
 export { findTool, type FindToolOptions } from "./find.ts";
 export { grepTool, type GrepToolOptions } from "./grep.ts";
 export { lsTool, type LsToolOptions } from "./ls.ts";
+export { providerTool, type AiSdkProviderTool, type ProviderToolOptions } from "./provider-tool.ts";
 export { readTool, type ReadToolOptions } from "./read.ts";
 export { writeTool, type WriteToolOptions } from "./write.ts";
 export { memoryTools } from "./memory.ts";
@@ -22,3 +23,9 @@ export { skillTool, type SkillToolOptions } from "./skill.ts";
 export { spawnAgentTool, type SpawnableAgent, type SpawnAgentToolOptions } from "./spawn-agent.ts";
 export { todoTool, type TodoToolOptions } from "./todo.ts";
 export { toolSearch, type ToolSearchOptions } from "./tool-search.ts";
+export {
+  webSearchTool,
+  type SearchProvider,
+  type SearchTemplate,
+  type WebSearchToolOptions,
+} from "./web-search.ts";

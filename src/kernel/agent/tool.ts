@@ -1,3 +1,4 @@
+import type { ProviderToolSpec } from "../messages/model.ts";
 import type { ToolResult } from "../messages/tool-call.ts";
 import type { CancelSignal } from "../base/cancel-signal.ts";
 import type { JsonValue } from "../base/json-value.ts";
@@ -99,6 +100,8 @@ export interface Tool<Input = unknown, Context = unknown> {
    * always receives the tool.
    */
   readonly foundBy?: string;
+  /** Present if the provider of the model executes the tool, so that `execute` is never called. `providerTool()` sets it. */
+  readonly provider?: ProviderToolSpec;
   /** Server and original name of a remote tool, such as a tool of an MCP server. If absent, the tool is local code. */
   readonly origin?: ToolOrigin;
   /** The type of the context that the tool needs. Used by the compiler only; no tool object has this property. */

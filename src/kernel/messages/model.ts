@@ -1,5 +1,6 @@
 import type { CancelSignal } from "../base/cancel-signal.ts";
 import type { RunId } from "../base/identity.ts";
+import type { JsonObject } from "../base/json-value.ts";
 import type { JsonSchema } from "../base/schema.ts";
 import type { CancellationToken } from "../errors/cancellation-token.ts";
 import type { ClassifiedError } from "../errors/classify-error.ts";
@@ -14,6 +15,20 @@ export const thinkingLevels = Object.freeze(["off", "minimal", "low", "medium", 
 /** How much a model reasons before it answers. */
 export type ThinkingLevel = (typeof thinkingLevels)[number];
 
+/** A tool that the provider of the model executes, such as its web search. */
+export interface ProviderToolSpec {
+  /** Id in the AI SDK: the provider and the name of the tool, such as `anthropic.web_search_20250305`. */
+  readonly id: string;
+  /** Arguments with which the provider sets up the tool. */
+  readonly args: JsonObject;
+  /** B1: how often one model call may use the tool. `null` if the provider cannot limit it. */
+  readonly maxUses: number | null;
+  /** Price of one use in USD, besides the tokens. */
+  readonly usdPerUse: number;
+  /** B1: highest number of input tokens that the result of one use adds. `null`: only the context window limits it. */
+  readonly maxTokensPerUse: number | null;
+}
+
 /** A tool as the model sees it. */
 export interface ToolSpec {
   /** Name by which the model calls the tool. */
@@ -27,6 +42,8 @@ export interface ToolSpec {
    * requests to a model do not.
    */
   readonly foundBy?: string;
+  /** Present if the provider of the model executes the tool. */
+  readonly provider?: ProviderToolSpec;
 }
 
 /** Whether the model may or must call a tool. */
@@ -139,6 +156,11 @@ export interface ModelResponse {
   readonly usage: ReportedUsage;
   /** Id of the model that answered, as the provider reports it. May differ from the requested id. */
   readonly modelId?: string;
+  /**
+   * B3: how often the provider has executed each of its tools, by the name of the tool. If it is absent and the request had such
+   * tools, the call is charged all the uses that were possible.
+   */
+  readonly providerToolUses?: Readonly<Record<string, number>>;
 }
 
 /**

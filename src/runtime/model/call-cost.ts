@@ -4,6 +4,7 @@ import {
   utcHourOfDay,
   type Exhaustion,
   type Model,
+  type ProviderToolBound,
   type ModelPrice,
   type ReportedUsage,
   type ReserveCommand,
@@ -23,6 +24,8 @@ export interface BoundedCall {
   readonly minOutputTokens?: number;
   readonly attempt: number;
   readonly turns: number;
+  /** What the tools that the provider executes can cost. `inputTokens` includes their results. Absent if there are none. */
+  readonly providerTools?: ProviderToolBound | undefined;
 }
 
 /** Returns the price for a request of this size. `null` if the price is unknown. */
@@ -45,6 +48,7 @@ export interface CostBound {
 /** B1: returns the highest cost that the call can have at the current prices. */
 export function boundCost(call: BoundedCall): CostBound {
   const { step, model, inputTokens: tokens, outputTokens, minOutputTokens, attempt, turns } = call;
+  const toolsUsd = call.providerTools?.costUsd ?? 0;
   const { taskId, worker, state } = step.runner;
   const { provider, modelId } = model;
   const now = worker.clock.now();
@@ -60,7 +64,7 @@ export function boundCost(call: BoundedCall): CostBound {
     id: `${taskId} ${step.address} ${attempt} ${state.nextSeq}`,
     taskId,
     attempt,
-    input: { tokens, costUsd: price === null ? null : inputCost(price, tokens) },
+    input: { tokens, costUsd: price === null ? null : inputCost(price, tokens) + toolsUsd },
     output: {
       maxTokens: outputTokens,
       ...(minOutputTokens !== undefined && { minTokens: minOutputTokens }),

@@ -21,7 +21,13 @@ import type { ActiveStep } from "../task/active-step.ts";
 import { middlewareContext } from "../task/middleware-context.ts";
 import { openDeltaSink } from "./delta-stream.ts";
 import { AttemptCount, ModelAttempts, type ModelCallResult } from "./model-attempts.ts";
-import { concludeReply, settleReservation, truncatedByBudget, type PendingReply } from "./settle-reply.ts";
+import {
+  concludeReply,
+  countingModel,
+  settleReservation,
+  truncatedByBudget,
+  type PendingReply,
+} from "./settle-reply.ts";
 import { changedParts } from "./sent-request.ts";
 import { boundRequest } from "./token-bound.ts";
 
@@ -102,7 +108,8 @@ export async function callThroughMiddleware(chat: ChatMiddleware, call: ChatCall
     const usage = reply === undefined ? settledUsage : addUsage(settledUsage, settleReservation(step, reply));
     return concludeReply(step, reply ?? { model: context.model, role }, result, usage);
   };
-  return { settle, countedBy: isUnchanged && settledUsage === noUsage ? reply?.model : undefined };
+  const isWhole = isUnchanged && settledUsage === noUsage;
+  return { settle, countedBy: isWhole && reply !== undefined ? countingModel(reply) : undefined };
 }
 
 /** Throws for a result of middleware that is not an answer of a model. `undefined` is checked later. */

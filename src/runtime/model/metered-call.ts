@@ -199,7 +199,7 @@ class MeteredAttempt<Value extends JsonValue> implements CallBody {
         if (!isOver) {
           isOver = true;
           resolve(result);
-        } else if (result.usage !== null) void reportLateUsage(step, grant, result.usage);
+        } else if (result.usage !== null) void reportLateUsage(step, grant, { usage: result.usage });
       };
       const call: MeteredCall = {
         outputLimit: grant.outputTokens,

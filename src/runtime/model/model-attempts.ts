@@ -9,6 +9,7 @@ import {
   type ModelResponse,
   type StopReason,
   addUsage,
+  boundProviderTools,
   classifyError,
   describeValue,
   noUsage,
@@ -22,7 +23,13 @@ import { AttemptTimer } from "./attempt-timer.ts";
 import { CandidateModels, type FailedAttempt } from "./candidate-models.ts";
 import { usualOutputTokens } from "./call-cost.ts";
 import { openDeltaSink, type DeltaSink } from "./delta-stream.ts";
-import { invalidUsage, narrowReservation, reportLateUsage, usageProblem } from "./reported-usage.ts";
+import {
+  invalidUsage,
+  narrowReservation,
+  reportLateUsage,
+  usageProblem,
+  usesProblem,
+} from "./reported-usage.ts";
 import { type Grant, reserveCall, whenDurable } from "./reservation.ts";
 import {
   emitFallback,
@@ -40,7 +47,7 @@ import { canCount, countInput } from "./token-count.ts";
  * There is no further attempt, because the error is in the code of the model.
  */
 function requireUsage(step: ActiveStep, model: Model, grant: Grant, response: ModelResponse): void {
-  const problem = usageProblem(response.usage);
+  const problem = usageProblem(response.usage) ?? usesProblem(response.providerToolUses);
   if (problem === undefined) return;
   const { taskId, host } = step.runner;
   host.ledger.lose(taskId, grant.id, true);
@@ -194,15 +201,23 @@ export class ModelAttempts implements CallBody {
     const { request } = this.#outgoing;
     const attempt = ++this.#count.attempts;
     const { turns } = this.#count;
-    const inputTokens = this.#outgoing.inputTokens(model);
     const { maxOutputTokens } = request;
+    const outputTokens = maxOutputTokens ?? usualOutputTokens(model);
+    const providerTools = boundProviderTools(request.tools, model);
+    const withResults = (tokens: number): number =>
+      providerTools === undefined ? tokens : providerTools.inputTokens(tokens, outputTokens);
+    const count = async (): Promise<number | undefined> => {
+      const tokens = canCount(model) ? await countInput(this.#step, model, request) : undefined;
+      return tokens === undefined ? undefined : withResults(tokens);
+    };
     return reserveCall({
       step: this.#step,
       model,
-      inputTokens,
-      outputTokens: maxOutputTokens ?? usualOutputTokens(model),
+      inputTokens: withResults(this.#outgoing.inputTokens(model)),
+      outputTokens,
       isLimited: maxOutputTokens !== undefined,
-      count: canCount(model) ? () => countInput(this.#step, model, request) : undefined,
+      count: canCount(model) ? count : undefined,
+      providerTools,
       attempt,
       turns,
     });
@@ -225,8 +240,7 @@ export class ModelAttempts implements CallBody {
       };
       const answer = (response: ModelResponse): void => {
         if (isFirstEnd()) resolve({ response });
-        else if (usageProblem(response.usage) === undefined)
-          void reportLateUsage(step, grant, response.usage);
+        else if (usageProblem(response.usage) === undefined) void reportLateUsage(step, grant, response);
       };
       const fail = (error: unknown): void => {
         if (isFirstEnd()) {
@@ -238,7 +252,7 @@ export class ModelAttempts implements CallBody {
           }
         }
         if (error instanceof FailedAnswerError && usageProblem(error.usage) === undefined)
-          void reportLateUsage(step, grant, error.usage);
+          void reportLateUsage(step, grant, error);
       };
       const timer = new AttemptTimer(step, model, this.#sentAt, streaming, fail);
       this.#failAttempt = fail;
@@ -296,6 +310,8 @@ export class ModelAttempts implements CallBody {
       timer.noteChunk();
       this.#receivedParts++;
       if (part.type === "usage") {
+        // The input grows with the results of the provider's tools, so that the count at the start is no bound.
+        if (grant.providerTools !== undefined) continue;
         // Some providers repeat the count with every chunk.
         if (part.usage.inputTokens !== reportedInput) narrowReservation(this.#step, model, grant, part.usage);
         reportedInput = part.usage.inputTokens;

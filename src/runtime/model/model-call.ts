@@ -25,7 +25,7 @@ import type { ActiveStep } from "../task/active-step.ts";
 import type { TaskRunner } from "../task/task-runner.ts";
 import { callThroughMiddleware } from "./chat-middleware.ts";
 import { AttemptCount, ModelAttempts, type OutgoingRequest } from "./model-attempts.ts";
-import type { PendingReply } from "./settle-reply.ts";
+import { countingModel, type PendingReply } from "./settle-reply.ts";
 import { recordRequest } from "./sent-request.ts";
 import { boundInput, type SentPrefix } from "./token-bound.ts";
 import { modelName } from "./model-name.ts";
@@ -221,8 +221,8 @@ class DirectRequest implements OutgoingRequest {
     return boundCall(this.#call, this.#ephemeral, model);
   }
 
-  onReply({ model }: PendingReply): void {
-    this.#call.countedBy = model;
+  onReply(reply: PendingReply): void {
+    this.#call.countedBy = countingModel(reply);
   }
 }
 

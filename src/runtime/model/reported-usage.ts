@@ -1,4 +1,10 @@
-import { describeValue, Fault, type Model, type ReportedUsage } from "../../kernel/index.ts";
+import {
+  describeValue,
+  Fault,
+  type Model,
+  type ModelResponse,
+  type ReportedUsage,
+} from "../../kernel/index.ts";
 import { correctionMail } from "../journal/correction-mail.ts";
 import type { ActiveStep } from "../task/active-step.ts";
 import { narrowedCost } from "./call-cost.ts";
@@ -36,6 +42,15 @@ export function usageProblem(usage: unknown): string | undefined {
   return isCost ? undefined : `usage.costUsd ${describeValue(costUsd)}: expected a number from 0`;
 }
 
+/** Returns what is wrong with the reported uses of the provider's tools. `undefined` if they are valid or absent. */
+export function usesProblem(uses: unknown): string | undefined {
+  if (uses === undefined) return undefined;
+  if (typeof uses !== "object" || uses === null || Array.isArray(uses))
+    return `providerToolUses ${describeValue(uses)}: expected { [tool]: number }`;
+  const wrong = Object.entries(uses).find(([, count]) => !isCount(count));
+  return wrong && `providerToolUses.${wrong[0]} ${describeValue(wrong[1])}: expected an integer from 0`;
+}
+
 function isCount(value: unknown): boolean {
   return typeof value === "number" && Number.isSafeInteger(value) && value >= 0 && value < tooManyTokens;
 }
@@ -70,12 +85,12 @@ export function narrowReservation(
 export async function reportLateUsage(
   { runner }: ActiveStep,
   grant: Grant,
-  reported: ReportedUsage,
+  response: Pick<ModelResponse, "usage" | "providerToolUses">,
 ): Promise<void> {
   const { worker, log, agentId } = runner;
   const { runId } = log.lease;
   try {
-    const usage = pricedUsage(grant, reported);
+    const usage = pricedUsage(grant, response);
     const mail = correctionMail({ runId, from: agentId, at: worker.clock.now() }, grant.id, usage);
     await worker.store.mailbox.put(mail);
   } catch (error) {

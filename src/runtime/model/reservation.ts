@@ -6,6 +6,7 @@ import {
   type ExhaustedCap,
   type Exhaustion,
   type JsonObject,
+  type ProviderToolBound,
   type ReserveCommand,
   type TaskId,
 } from "../../kernel/index.ts";
@@ -60,6 +61,8 @@ export interface Grant {
   readonly cutBy: Exhaustion | null;
   /** Returns the price for a request of this size at the time of the reservation. `null` if the price is unknown. */
   readonly priceOf: PriceOf;
+  /** What the tools that the provider executes cost. Absent if the call has none. */
+  readonly providerTools?: ProviderToolBound | undefined;
 }
 
 /**
@@ -78,6 +81,7 @@ function reserve(call: CallReservation): Grant | Promise<Grant> {
     return reserveAfter(seatWithin(call.step, call.seatWaitMs), call);
   const wait = runner.activity.whenReady(cancelScope);
   if (wait !== undefined) return reserveAfter(wait, call);
+  requireLimitedTools(call);
   const needed = boundCost(call);
   if (call.needsPrice === true && needed.command.output.usdPerToken === null) requirePrice(call);
   if (call.count !== undefined && !runner.host.ledger.fits(needed.command))
@@ -247,7 +251,9 @@ function grantOf(
   const { outputTokens, clamped } = decision;
   const cutBy = clamped ? findTightestCap(state, taskId, command.output.usdPerToken ?? 0) : cap;
   const isLimited = call.isLimited || host.capShare !== undefined || isCapped(state, taskId);
-  return { id: command.id, outputLimit: isLimited ? outputTokens : null, outputTokens, cutBy, priceOf };
+  const { providerTools } = call;
+  const limit = isLimited ? outputTokens : null;
+  return { id: command.id, outputLimit: limit, outputTokens, cutBy, priceOf, providerTools };
 }
 
 /**
@@ -286,6 +292,19 @@ function requirePrice({ step, model }: CallReservation): void {
   if (state.ledger.unknownPrice === "ignore" || hasCap(state, taskId, "tokens")) return;
   const { provider, modelId } = model;
   throw unpricedCall(model, `${provider}/${modelId} has no known price and no limit of tokens applies`);
+}
+
+/** B1: throws if a cap applies and nothing limits how often the provider executes a tool in the call. */
+function requireLimitedTools({ step, model, providerTools }: CallReservation): void {
+  const [name] = providerTools?.unlimited ?? [];
+  if (name === undefined) return;
+  const { state, taskId, host } = step.runner;
+  if (!isCapped(state, taskId) && host.capShare === undefined) return;
+  throw new Fault(
+    "invalid_argument",
+    `tool ${name} has no limit of uses in a call of ${model.provider}/${model.modelId}, and the run has a budget or a cap, which the call could exceed: set maxUses of providerTool() if the provider can limit the tool, or remove the tool or the limits of tokens and dollars`,
+    { details: { toolName: name } },
+  );
 }
 
 /** B4: creates the fault for a call without a known price under a budget in dollars. */

@@ -12,7 +12,6 @@ import {
   type LlmReply,
   type Model,
   type ModelResponse,
-  type ReportedUsage,
   type Usage,
 } from "../../kernel/index.ts";
 import { faultStopReason, faultUsage, partialOutput } from "../journal/task-end.ts";
@@ -65,15 +64,27 @@ export function settleReservation(step: ActiveStep, reply: PendingReply): Usage 
   return earlierUsage === noUsage ? usage : addUsage(earlierUsage, usage);
 }
 
+/**
+ * The model whose reported input is the size of the transcript. `undefined` if the provider has executed tools: it then read the
+ * conversation several times.
+ */
+export function countingModel({ model, response, grant }: PendingReply): Model | undefined {
+  const { providerToolUses: uses } = response;
+  const isReadOnce =
+    grant.providerTools === undefined ||
+    (uses !== undefined && Object.values(uses).every((count) => count === 0));
+  return isReadOnce ? model : undefined;
+}
+
 /** Settles one response, like `settleReservation`. */
 export function settleResponse(
   { runner }: ActiveStep,
   grant: Grant,
-  response: Pick<ModelResponse, "usage">,
+  response: Pick<ModelResponse, "usage" | "providerToolUses">,
   durationMs: number,
 ): Usage {
   const { taskId, host } = runner;
-  const usage = pricedUsage(grant, response.usage);
+  const usage = pricedUsage(grant, response);
   const { outputTokens, cacheReadTokens, costUsd } = usage;
   const tokens = usage.inputTokens + usage.outputTokens;
   host.ledger.apply(taskId, {
@@ -91,7 +102,10 @@ export function settleResponse(
 }
 
 /** Returns the usage that a provider reported, with its cost at the price of the reservation. */
-export function pricedUsage({ priceOf }: Pick<Grant, "priceOf">, reported: ReportedUsage): Usage {
+export function pricedUsage(
+  { priceOf, providerTools }: Pick<Grant, "priceOf" | "providerTools">,
+  { usage: reported, providerToolUses }: Pick<ModelResponse, "usage" | "providerToolUses">,
+): Usage {
   const {
     inputTokens,
     outputTokens,
@@ -99,7 +113,10 @@ export function pricedUsage({ priceOf }: Pick<Grant, "priceOf">, reported: Repor
     cacheWriteTokens = 0,
     reasoningTokens = 0,
   } = reported;
-  const priced = priceUsage(priceOf(inputTokens), reported);
+  const tokensUsd = priceUsage(priceOf(inputTokens), reported);
+  // A provider that reports the cost of a call includes that of its tools.
+  const toolsUsd = reported.costUsd === undefined ? (providerTools?.costOf(providerToolUses) ?? 0) : 0;
+  const priced = tokensUsd === null ? null : tokensUsd + toolsUsd;
   // Rounded to nano-USD like the ledger, so that the costs of the calls add up to what was spent.
   const costUsd = priced === null ? null : fromNanoUsd(toNanoUsd(priced));
   return { inputTokens, outputTokens, cacheReadTokens, cacheWriteTokens, reasoningTokens, costUsd };
