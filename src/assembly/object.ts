@@ -262,7 +262,7 @@ export class DurableObject<
   override asTool(): Tool {
     throw new Fault(
       "invalid_argument",
-      `object ${this.name} cannot be a tool: a call has a run of its own; write a tool whose function calls runtime.object(${this.name}, key)`,
+      `object ${this.name} cannot be a tool: each call is a separate run; write a tool whose function calls runtime.object(${this.name}, key)`,
     );
   }
 

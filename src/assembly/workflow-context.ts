@@ -152,7 +152,7 @@ export class WorkflowScope<Context> implements WorkflowContext<Context>, HandleS
     if (this.#readInput === undefined)
       throw new Fault(
         "invalid_argument",
-        "ctx.continueAsNew() was called in a branch, which cannot end the others; call it in the function of the workflow, with the ctx that it received",
+        "ctx.continueAsNew() was called in a branch, which cannot end the other branches; call it in the function of the workflow, with the ctx that it received",
       );
     if (input === undefined)
       throw new Fault(
@@ -469,7 +469,7 @@ export class WorkflowScope<Context> implements WorkflowContext<Context>, HandleS
       if (options !== undefined)
         throw new Fault(
           "invalid_argument",
-          `invalid options of ctx.send() to agent ${target}: a message to the inbox of an agent has none; use ctx.sleep() before it, or send to a workflow`,
+          `invalid options of ctx.send() to agent ${target}: a message to the inbox of an agent takes no options; use ctx.sleep() before it, or send to a workflow`,
         );
       return this.#ctx.send(target, body as JsonValue);
     }

@@ -375,7 +375,7 @@ function checkBudgetOfCompensations(name: string, budget: Partial<TopUp>): void 
   if (deadlineMs > 0)
     throw new Fault(
       "invalid_argument",
-      `invalid deadlineMs of ${owner}: a compensation has a limit of time of its own; use ctx.compensate(name, undo, { timeoutMs })`,
+      `invalid deadlineMs of ${owner}: each compensation has its own time limit; use ctx.compensate(name, undo, { timeoutMs })`,
     );
 }
 

@@ -158,7 +158,7 @@ function checkedCases(owner: string, given: unknown): readonly CheckedCase[] {
     if (before !== undefined)
       throw new Fault(
         "invalid_argument",
-        `duplicate case id ${JSON.stringify(id)} of ${owner}: ${before} and ${place} have it; give each case an id of its own`,
+        `duplicate case id ${JSON.stringify(id)} of ${owner}: ${before} and ${place} have it; give each case a different id`,
       );
     known.set(id, place);
     if (recording === undefined && (tools ?? model) !== undefined)

@@ -505,7 +505,7 @@ describe("compensations of a workflow", () => {
     const declare = (compensationBudget: object): unknown =>
       workflow("wrong", { compensationBudget }, async () => null);
     expect(() => declare({ deadlineMs: 5 })).toThrow(
-      /compensationBudget of workflow wrong: a compensation has/u,
+      /compensationBudget of workflow wrong: each compensation has/u,
     );
     expect(() => declare({ maxUsd: 5 })).toThrow(/compensationBudget of workflow wrong/u);
   });

@@ -65,7 +65,10 @@ export async function removeFile(place: Place, before: FileState): Promise<void>
 
 async function assertSame(place: Place, before: FileState | null): Promise<void> {
   if (!isSame(before, await fileState(place)))
-    throw new Fault("already_exists", `another process changed ${place.shown} meanwhile: read it again`);
+    throw new Fault(
+      "already_exists",
+      `another process has changed ${place.shown} since it was read: read it again`,
+    );
 }
 
 function isSame(one: FileState | null, other: FileState | null): boolean {

@@ -107,7 +107,7 @@ async function notLost({ store, runId }: Corrector, call: string): Promise<Fault
 function correctedBefore(runId: RunId, call: string): Fault {
   return new Fault(
     "already_exists",
-    `the usage of call ${describeValue(call)} of run ${runId} was corrected before: the first correction counts`,
+    `the usage of call ${describeValue(call)} of run ${runId} was corrected before: only the first correction is used`,
     { details: { runId, call } },
   );
 }

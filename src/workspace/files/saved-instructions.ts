@@ -54,7 +54,10 @@ export async function saveInstructions(
     // Another program may have written while the new text was stored beside the file.
     before: async () => {
       if (textHash(await readWhole(path, options)) !== hash)
-        throw new Fault("version_mismatch", `${path} has changed meanwhile, and was not saved; save again`);
+        throw new Fault(
+          "version_mismatch",
+          `${path} was changed during the save, and was not saved; save again`,
+        );
     },
   });
   return readInstructions(path, options);

@@ -209,7 +209,7 @@ describe.each(twoStores)("corrected usage of calls in a %s store", (_name, prepa
     await refused(
       runtime.correctUsage(run.runId, call, { ...usage, costUsd: 9 }),
       "already_exists",
-      "the first correction counts",
+      "only the first correction is used",
     );
     await until(async () => (await run.result()).unreported.tokens === 0);
     expect((await run.result()).costUsd).toBe(2 * callUsd);

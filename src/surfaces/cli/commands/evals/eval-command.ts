@@ -209,7 +209,7 @@ async function chosenExperiments(
     if (other !== at)
       throw new Fault(
         "invalid_argument",
-        `${chosen[other]?.file} and ${file} both have an experiment ${experiment.name}; give each one a name of its own`,
+        `${chosen[other]?.file} and ${file} both have an experiment ${experiment.name}; give each one a different name`,
       );
   }
   return chosen;
