@@ -115,6 +115,7 @@ describe("a large or strange body of a server request", () => {
       "chat.send",
       "mcp.send",
       "openai.complete",
+      "openai.respond",
       "promises.resolve",
       "runs.decide",
       "runs.follow-up",
