@@ -59,7 +59,7 @@ export function stepsOf(args: readonly string[]): readonly Step[] {
   if (args.includes("--full")) return [build, ["vitest run", ...gates], ["npm run test:node"]];
   if (args.includes("--all")) return [build, ["vitest run", ...gates]];
   const workers = `--maxWorkers=${availableParallelism()}`;
-  return [[compile], [`vitest run --project unit --project web --project gates ${workers}`, ...gates]];
+  return [[compile], [`vitest run ${workers} --project unit --project web --project gates`, ...gates]];
 }
 
 async function check(): Promise<boolean> {

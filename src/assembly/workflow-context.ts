@@ -72,10 +72,7 @@ import {
   type WorkflowStepContext,
 } from "../kernel/index.ts";
 
-/**
- * The context of one scope of a workflow: its function, or one of its branches. Each of its methods calls the run
- * context.
- */
+/** The context of a workflow's function or of one of its branches. Each of its methods calls the run context. */
 export class WorkflowScope<Context> implements WorkflowContext<Context>, HandleScope {
   readonly #ctx: RunContext;
   /** Checks the input of `continueAsNew`. Absent in a branch, which cannot call it. */
@@ -98,8 +95,8 @@ export class WorkflowScope<Context> implements WorkflowContext<Context>, HandleS
   }
 
   /**
-   * Executes the code of this scope. Throws if the code ends before it has awaited its calls (rule J2). `name`
-   * describes the code in words.
+   * Executes the code of this scope. Throws if the code ends before it has awaited its calls (rule J2). `name` describes the
+   * code in words.
    */
   async run<Value>(name: string, code: (ctx: this) => MaybePromise<Value>): Promise<Value> {
     const value = await code(this);
@@ -432,8 +429,8 @@ export class WorkflowScope<Context> implements WorkflowContext<Context>, HandleS
   }
 
   /**
-   * Throws for a call of this workflow with the same input as this run, because the called run would make the same
-   * call again without end.
+   * Throws for a call of this workflow with the same input as this run, because the called run would make the same call again
+   * without end.
    */
   #refuseSelfCall(workflow: unknown, input: unknown): void {
     const own = this.#ctx;
@@ -567,8 +564,8 @@ export class WorkflowScope<Context> implements WorkflowContext<Context>, HandleS
   }
 
   /**
-   * Returns a branch whose value is recorded. If the branch returns nothing, its value is `null`, because recorded
-   * values must be JSON (J10).
+   * Returns a branch whose value is recorded. If the branch returns nothing, its value is `null`, because recorded values
+   * must be JSON (J10).
    */
   #branch(method: string, branch: WorkflowBranch<unknown, Context>): (ctx: RunContext) => Promise<JsonValue> {
     const caller = `ctx.${method}()`;

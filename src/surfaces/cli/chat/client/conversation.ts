@@ -59,8 +59,8 @@ const queueEvents: ReadonlySet<Event["type"]> = new Set<Event["type"]>([
 ]);
 
 /**
- * One conversation with an agent of a server: the content that is shown, and the actions that a person can take.
- * Every surface of `reeve chat` is drawn from this class.
+ * One conversation with an agent of a server: the content that is shown, and the actions that a person can take. Every
+ * surface of `reeve chat` is drawn from this class.
  */
 export class Conversation {
   readonly model = new ChatModel();
@@ -74,10 +74,7 @@ export class Conversation {
   #queue: readonly QueuedInput[] = [];
   #usage: ContextUsage | undefined;
   #pastUsd: number | null = 0;
-  /**
-   * Cursor after which the runs begin whose cost has not been read yet. `undefined` if the costs of all runs have
-   * been read.
-   */
+  /** Cursor after which the runs begin whose cost is not read yet. `undefined` if the costs of all runs are read. */
   #unreadRuns: { readonly after: string } | undefined;
   /** Since when the server has not answered. */
   #lostAt: number | undefined;
@@ -147,10 +144,7 @@ export class Conversation {
     this.#changed();
   }
 
-  /**
-   * Shows the session to which an extension has moved the conversation. The session may not exist yet; then the
-   * first prompt creates it.
-   */
+  /** Shows the session to which an extension has moved. If it does not exist yet, the first prompt creates it. */
   async show(sessionId: string): Promise<void> {
     try {
       await this.open(sessionId);
@@ -204,25 +198,19 @@ export class Conversation {
   }
 
   /**
-   * Sends an input. The input starts a run, or steers the run that is active. Rejects if the server refuses the
-   * input or does not answer; the same input can then be sent again and is still executed only once.
+   * Sends an input. The input starts a run, or steers the run that is active. Rejects if the server refuses the input or does
+   * not answer; the same input can then be sent again and is still executed only once.
    */
   send(input: JsonValue): Promise<void> {
     return this.#sendTo("steer", input);
   }
 
-  /**
-   * Sends an input that the agent reads only when it would otherwise end. If no run is active, the input starts
-   * one.
-   */
+  /** Sends an input that the agent reads only when it would otherwise end. If no run is active, the input starts one. */
   followUp(input: JsonValue): Promise<void> {
     return this.#sendTo("follow-up", input);
   }
 
-  /**
-   * Sends an input to a queue of the active run. If an earlier attempt to send the same input was not answered, the
-   * input goes to the place of that attempt.
-   */
+  /** Sends an input to a queue of the active run. A repeated input takes the place of its unanswered first attempt. */
   #sendTo(queue: InputPlace["queue"], input: JsonValue): Promise<void> {
     const before = this.#unsure.find(input);
     if (before !== undefined) return before === "run" ? this.#start(input) : this.#enqueue(before, input);
@@ -266,10 +254,7 @@ export class Conversation {
     }
   }
 
-  /**
-   * Sets the name, the model or the thinking level of the session. If the session does not exist yet, it is
-   * created.
-   */
+  /** Sets the name, the model or the thinking level of the session. If the session does not exist yet, it is created. */
   async change(settings: SessionSettings): Promise<void> {
     const sessionId = this.#sessionId;
     const isKnown =
@@ -292,8 +277,8 @@ export class Conversation {
   }
 
   /**
-   * Withdraws inputs that no task has read from the queue. Returns the inputs that were withdrawn in time, the oldest
-   * first, and the inputs whose withdrawal is stored but not answered yet.
+   * Withdraws inputs that no task has read from the queue. Returns the inputs that were withdrawn in time, the oldest first,
+   * and the inputs whose withdrawal is stored but not answered yet.
    */
   async takeOut(inputs: readonly QueuedInput[]): Promise<readonly QueuedInput[]> {
     const { runId } = this.model;
@@ -326,9 +311,8 @@ export class Conversation {
   }
 
   /**
-   * Puts an input into the queue before later ones, which keep their order. Later inputs that a task reads during
-   * this call stay read. If the server refuses an input or does not answer, `onUnsent` receives the inputs that
-   * could not be sent.
+   * Puts an input into the queue before later ones, which keep their order. Later inputs that a task reads during this call
+   * stay read. If the server refuses an input or does not answer, `onUnsent` receives the inputs that could not be sent.
    */
   async insert(
     kind: QueuedInput["kind"],
@@ -385,10 +369,7 @@ export class Conversation {
     this.#connect(runId, (view?.seq ?? -1) + 1);
   }
 
-  /**
-   * Waits until the run is really continued. A worker applies the order to continue a moment later; until then,
-   * every reader sees the run as ended.
-   */
+  /** Waits until a worker has continued the run. Until then, every reader sees the run as ended. */
   async #untilContinued(runId: string, lastAt: number): Promise<void> {
     for (let tries = 0; tries < 100; tries++) {
       const { endedAt } = await this.#client.get("/api/runs/{runId}", { params: { runId } });
@@ -461,10 +442,7 @@ export class Conversation {
     this.#unreadRuns = undefined;
   }
 
-  /**
-   * Sends an input to a queue of a run. If the run has ended without reading the input, the input starts the next
-   * run.
-   */
+  /** Sends an input to a queue of a run. If the run has ended without reading the input, the input starts the next run. */
   async #enqueue(place: InputPlace, input: JsonValue): Promise<void> {
     const { queue, runId } = place;
     const params = { runId };
@@ -612,10 +590,7 @@ function spentBy(view: RunView | undefined): number | null {
   return root === undefined ? 0 : root.total.costUsd;
 }
 
-/**
- * Returns the id of the run that makes a session busy, if the error says that a request was refused for this
- * reason.
- */
+/** Returns the id of the run that makes a session busy, if the error says that a request was refused for this reason. */
 function busyRun(error: unknown): string | undefined {
   if (!(error instanceof RequestError) || error.code !== "agent_busy") return undefined;
   const { runId } = error.details;
