@@ -213,7 +213,7 @@ class Fleet<World> {
     const process = new SimulatedProcess(this.#scheduler, `${place.name}-${++place.lives}`, this.#random);
     place.process = process;
     process.onPort = (what) => this.#mayDie(place, process, what);
-    this.#note(`${process.name} starts`);
+    this.#note(`${process.name} starts${place.version === 1 ? "" : ` with version ${place.version}`}`);
     void process.enter(async () => {
       try {
         const workerId = this.#keepsNames ? place.name : process.name;
@@ -300,7 +300,11 @@ class Fleet<World> {
     this.#note(`${process.name} ${how}`);
     this.#network.disconnect(process);
     place.process = undefined;
-    this.#scheduler.after(this.#random.between(1, 2_000), () => this.#startWorker(place));
+    this.#scheduler.after(this.#random.between(1, 2_000), () => {
+      const isFirst = place === this.#places[0];
+      if (!isFirst && this.#plan.happens("upgrade", place.name) !== undefined) place.version = 2;
+      this.#startWorker(place);
+    });
   }
 
   #noteError(process: SimulatedProcess, { code, message }: Fault): void {

@@ -41,6 +41,8 @@ export const faultKinds = [
   "callLate",
   /** The stream of a model ends in the middle. */
   "halfStream",
+  /** A worker other than the first starts again with version 2 of the code. */
+  "upgrade",
 ] as const;
 
 /** One of `faultKinds`. */
@@ -161,6 +163,7 @@ const swarmRates: Readonly<Record<FaultKind, number>> = {
   callUnanswered: 0.1,
   callLate: 0.1,
   halfStream: 0.1,
+  upgrade: 0.5,
 };
 
 /** Swarm testing: the seed activates a random subset of the faults, each with a random rate. */

@@ -24,8 +24,8 @@ interface World {
 /** Time after which a call without an answer is made again. */
 const againAfterMs = 200;
 
-/** Works that count signals in two reads, so that a signal that is taken between them counts twice. */
-const left: ReadonlySet<string> = new Set(["failedBranches"]);
+/** A work that creates a client of its own, which prints, and one that counts signals in two reads, so that a signal counts twice that is taken between them. */
+const left: ReadonlySet<string> = new Set(["adoption", "failedBranches"]);
 
 /**
  * The works of the crash tests, one for each seed in turn: `basics` of the runtime, `composed` of agents with extensions, compaction,
