@@ -300,8 +300,7 @@ export class RunState {
     this.ended = type === "run_end";
     if (this.ended) this.isHistoryCleared = false;
     if (type === "usage_corrected") this.#noteCorrection(event);
-    if (type === "metered_call" && event.data.usage !== null)
-      this.#addUsage(this.task(event.taskId), event.data.usage);
+    if (type === "metered_call" && event.data.usage !== null) this.#noteUsage(event.taskId, event.data.usage);
     if (type === "promise_reopen") {
       const { taskId, key } = parsePromiseId(event.data.id);
       this.resolutions.take(taskId, promiseWait(key), Infinity);
@@ -323,7 +322,13 @@ export class RunState {
 
   #noteCorrection(event: Event<"usage_corrected">): void {
     this.ended = endsRun(event);
-    this.#addUsage(this.task(this.ownerOf(event.taskId)), event.data.usage);
+    this.#noteUsage(this.ownerOf(event.taskId), event.data.usage);
+  }
+
+  /** The first commit of a fork creates its tasks after its events, and counts nothing that the original run has used. */
+  #noteUsage(taskId: TaskId, usage: Usage): void {
+    const task = this.tasks.get(taskId);
+    if (task !== undefined) this.#addUsage(task, usage);
   }
 
   /** B5: moves the deadlines of a task and its descendants. No descendant's deadline is later than the task's. */
