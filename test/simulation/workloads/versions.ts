@@ -25,6 +25,7 @@ export const versions = workload<World>("versions", (seed) => {
           kind,
           { version: String(version), versionPolicy: kind === "open" ? "resume" : "pin" },
           async (ctx, input) => {
+            const run = `${kind} ${input as string}`;
             const values: string[] = [];
             for (const step of steps) {
               values.push(
@@ -32,8 +33,8 @@ export const versions = workload<World>("versions", (seed) => {
                   call(
                     step,
                     () => {
-                      const done = world.done.get(`${kind} ${String(input)} ${step}`) ?? [];
-                      world.done.set(`${kind} ${String(input)} ${step}`, [...done, String(version)]);
+                      const done = world.done.get(`${run} ${step}`) ?? [];
+                      world.done.set(`${run} ${step}`, [...done, String(version)]);
                       return String(version);
                     },
                     { key },
@@ -57,8 +58,8 @@ export const versions = workload<World>("versions", (seed) => {
       const wrong: string[] = [];
       for (const { run, events } of runs) {
         const end = events.findLast((event) => event.type === "task_end");
-        const output = end?.type === "task_end" ? String(end.data.output) : "";
-        const found = output.split(" ");
+        const output = end?.type === "task_end" ? JSON.stringify(end.data.output) : "";
+        const found = output.replaceAll('"', "").split(" ");
         const [kind = "", name = ""] = run.runId.slice("run_".length).split(/-(.*)/u);
         if (run.status !== "completed")
           wrong.push(`${run.runId} is ${run.status}: ${JSON.stringify(end?.data)}`);
