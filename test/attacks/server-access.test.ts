@@ -57,9 +57,12 @@ function codeOf(json: { readonly [key: string]: JsonValue }): unknown {
   const { code, error } = json;
   const { data, code: own } = (error ?? {}) as {
     readonly code?: unknown;
-    readonly data?: { readonly code: string };
+    readonly data?: { readonly code: string } | readonly { readonly metadata: { readonly fault: string } }[];
   };
-  return code ?? data?.code ?? own;
+  const ofProtocol = Array.isArray(data)
+    ? data[0]?.metadata.fault
+    : (data as { code?: string } | undefined)?.code;
+  return code ?? ofProtocol ?? own;
 }
 
 /** Everything that the owner can see, to compare before and after an attack. */
@@ -215,6 +218,17 @@ describe("a caller of the server from another tenant or user", () => {
         { model: "clerk", messages: [{ role: "user", content: "Hi" }] },
         { "x-reeve-session": id },
       ],
+      [
+        "POST",
+        "/a2a/clerk",
+        {
+          jsonrpc: "2.0",
+          id: 1,
+          method: "ListTasks",
+          params: { contextId: id },
+        },
+        { "a2a-version": "1.0" },
+      ],
       ["POST", `/api/sessions/${source.sessionId}/fork`, { sessionId: `${id}/fork` }],
       ["POST", `/api/sessions/${id}/fork`, {}],
       [
@@ -238,6 +252,7 @@ describe("a caller of the server from another tenant or user", () => {
         });
         const plain = text
           .replaceAll(id, "ID")
+          .replaceAll(/\d{4}-\d\d-\d\dT[\d:.]+Z/gu, "TIME")
           .replaceAll(/run_[\w-]+|chatcmpl-[\w-]+|[0-9a-f]{8}-[0-9a-f-]{27}/gu, "RUN")
           .replaceAll(/\d{10,}/gu, "TIME");
         answers.push(`${method} ${path.replaceAll(id, "ID")}: ${status} ${plain}`);

@@ -111,6 +111,7 @@ describe("a large or strange body of a server request", () => {
     }
     const withInput = server.server.routes.filter(({ carriesInput }) => carriesInput === true);
     expect(withInput.map(({ id }) => id).toSorted()).toEqual([
+      "a2a.call",
       "ag-ui.run",
       "chat.send",
       "mcp.send",

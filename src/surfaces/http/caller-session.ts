@@ -1,5 +1,6 @@
 import { shortDigest } from "./short-digest.ts";
 import { parseSessionId } from "../../kernel/index.ts";
+import type { Access } from "./access/access.ts";
 import type { RouteRequest } from "./route.ts";
 
 const longestId = 256;
@@ -16,13 +17,25 @@ export async function callerSession(
 ): Promise<string> {
   if (tenantId === null) return name;
   const sessionId = parseSessionId(name);
-  const end = `@${shortDigest(tenantId, userId)}`;
+  const end = endOf({ tenantId, userId });
   if (sessionId.endsWith(end)) return sessionId;
   if ((await runtime.sessions.get(sessionId)) !== undefined) return sessionId;
   // A session whose history is not retained has only runs.
   if ((await runtime.list({ sessionId, limit: 1 })).runs.length > 0) return sessionId;
   const own = sessionId.length + end.length > longestId ? `ses_${shortDigest(sessionId)}` : sessionId;
   return `${own}${end}`;
+}
+
+/** What the stored ids of the sessions of a caller end with, if the caller has named them. */
+function endOf({ tenantId, userId }: Pick<Access, "tenantId" | "userId">): string {
+  return `@${shortDigest(tenantId, userId)}`;
+}
+
+/** Returns the name that a caller has given a session, for the id under which it is stored. Reverses `callerSession`. */
+export function shownSession(access: Pick<Access, "tenantId" | "userId">, sessionId: string): string {
+  const end = endOf(access);
+  const isNamed = access.tenantId !== null && sessionId.endsWith(end);
+  return isNamed ? sessionId.slice(0, -end.length) : sessionId;
 }
 
 /**

@@ -237,6 +237,15 @@ export function examples(world: ExampleWorld, owned = ""): Readonly<Record<strin
       body: { threadId: sessionId, runId: "r1", messages: [{ id: "m2", role: "user", content: "Hello" }] },
       status: 200,
     },
+    "a2a.card": { params: { agent: "clerk" }, status: 200 },
+    // The server of the examples has several agents.
+    "a2a.only-card": { status: 404 },
+    "a2a.call": {
+      params: { agent: "clerk" },
+      body: { jsonrpc: "2.0", id: 1, method: "ListTasks", params: { pageSize: 1 } },
+      headers: { "a2a-version": "1.0" },
+      status: 200,
+    },
     "chat.history": { params: { sessionId: waiting.sessionId }, status: 200 },
     "chat.resume": { params: { sessionId: waiting.sessionId }, status: 200 },
     "runs.approvals": { ...waits, status: 200 },

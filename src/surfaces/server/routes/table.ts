@@ -3,6 +3,7 @@ import { Fault } from "../../../kernel/index.ts";
 import { type Route, reply, route } from "../../http/route.ts";
 import { openAiRoutes } from "../../protocols/openai/openai-routes.ts";
 import { responseRoutes } from "../../protocols/openai/response-routes.ts";
+import { a2aRoutes } from "../../protocols/a2a/a2a-routes.ts";
 import { agUiRoutes } from "../../protocols/ag-ui/ag-ui-routes.ts";
 import { chatRoutes } from "../../protocols/ui-message/chat-routes.ts";
 import { agentCommandRoutes } from "./agent-commands.ts";
@@ -64,7 +65,13 @@ const typedRoutes = [
 export type ServerRoute = (typeof typedRoutes)[number];
 
 /** Routes of protocols, whose clients have types of their own. */
-const protocolRoutes: readonly Route[] = [...chatRoutes, ...agUiRoutes, ...openAiRoutes, ...responseRoutes];
+const protocolRoutes: readonly Route[] = [
+  ...chatRoutes,
+  ...agUiRoutes,
+  ...openAiRoutes,
+  ...responseRoutes,
+  ...a2aRoutes,
+];
 
 /**
  * Returns the table of all routes of a server. Throws `already_exists` if two routes have the same id, or the same
