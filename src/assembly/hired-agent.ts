@@ -11,7 +11,7 @@ import { Agent, type AgentOptions } from "./agent.ts";
 import { packageRoot } from "./package-root.ts";
 
 /** Options that are meaningful only for an agent that calls models and tools itself. */
-const notOfHired = [
+export const notOfHired = [
   "architecture",
   "model",
   "models",
