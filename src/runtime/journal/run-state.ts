@@ -266,10 +266,7 @@ export class RunState {
     this.resolutions.take(taskId, queueWait(queue), 1);
   }
 
-  /**
-   * Applies the start of a fork. The original run paid for the calls before the fork, and answers the messages that arrived
-   * before it.
-   */
+  /** Applies the start of a fork. The original run paid for the calls before it, and answers the messages before it. */
   #startFork({ data: { input } }: Event<"run_fork">): void {
     this.#isFork = true;
     this.resumesFork = input !== undefined && this.task(root).outcome !== null;
@@ -379,10 +376,7 @@ export class RunState {
     task.suspension = data;
   }
 
-  /**
-   * Applies all changes of a commit except events, seats and money, whose commands return outcomes. The voids of a commit
-   * apply only to records of earlier commits.
-   */
+  /** Applies a commit's changes except events, seats and money. Its voids apply only to records of earlier commits. */
   apply(
     {
       tasks,
