@@ -51,6 +51,8 @@ export async function bundle(
     input: Object.fromEntries(names.map((name) => [name, join(directory, `${name}.${extension}`)])),
     external: isExternal,
     platform: "node",
+    // Without a comment that names each module, the package is 60 kB smaller.
+    experimental: { attachDebugInfo: "none" },
   });
   const { output } = await built.write({
     dir: target,

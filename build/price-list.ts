@@ -101,9 +101,21 @@ function lean(price: ModelPrice): object {
   return Object.fromEntries(Object.entries(parts).map(([part, key]) => [part, price[key]]));
 }
 
-/** Returns a value as source text. Members that are `undefined` are omitted, and texts have single quotes. */
+/**
+ * Returns a value as source text. Members that are `undefined` are omitted. A text with double quotes is a template, because the
+ * bundler would write another kind of text with a backslash before each double quote. Other texts have single quotes.
+ */
 function literal(value: unknown): string {
-  if (typeof value === "string") return `'${value.replaceAll("\\", "\\\\").replaceAll("'", "\\'")}'`;
+  if (typeof value === "string") {
+    const quote = value.includes('"') ? "`" : "'";
+    return (
+      quote +
+      value.replaceAll(/[\\`']|\$(?=\{)/gu, (found) =>
+        /['`]/u.test(found) && found !== quote ? found : `\\${found}`,
+      ) +
+      quote
+    );
+  }
   if (Array.isArray(value)) return `[${value.map(literal).join(", ")}]`;
   if (typeof value !== "object" || value === null) return String(value);
   const members = Object.entries(value).filter(([, member]) => member !== undefined);

@@ -265,7 +265,7 @@ describe("a caller of the server from another tenant or user", () => {
       for (const taken of [world.sessionId, world.waiting.sessionId])
         expect(await answersFor(taken)).toEqual(free);
       const created = free.map((each) => Number(/: (\d{3}) /u.exec(each)?.[1]));
-      expect(created).toEqual([201, 200, 200, 204, 200, 200, 201, 201, 201, 200, 200, 204, 404, 200]);
+      expect(created).toEqual([201, 200, 200, 204, 200, 200, 200, 201, 201, 201, 200, 200, 204, 404, 200]);
     });
     // The id that the caller chose goes on to name the session, and so does the stored one.
     const again = async (id: string): Promise<unknown> =>
