@@ -43,7 +43,7 @@ export async function axeIssuesHere(page: Page): Promise<readonly string[]> {
 }
 
 async function issuesOf(page: Page, options: object): Promise<readonly string[]> {
-  const { violations } = (await page.evaluate(`axe.run(${JSON.stringify(options)})`)) as AxeResult;
+  const { violations } = await page.evaluate<AxeResult>(`axe.run(${JSON.stringify(options)})`);
   return violations
     .filter(({ impact }) => impact === "serious" || impact === "critical")
     .map(({ id, nodes }) => `${id}: ${nodes.map(({ html }) => html.slice(0, 160)).join(" | ")}`);

@@ -34,10 +34,13 @@ async function served(handle: (request: Request) => Promise<Response>): Promise<
 
 /** Lists what is wrong with the headings and the width of a page. */
 async function layoutIssues(page: Page): Promise<readonly string[]> {
-  const { levels, width } = (await page.evaluate(`({
+  const { levels, width } = await page.evaluate<{
+    readonly levels: readonly number[];
+    readonly width: number;
+  }>(`({
     levels: [...document.querySelectorAll("main :is(h1, h2, h3, h4, h5, h6)")].map(({ tagName }) => Number(tagName[1])),
     width: document.documentElement.scrollWidth - innerWidth,
-  })`)) as { readonly levels: readonly number[]; readonly width: number };
+  })`);
   const titles = levels.filter((level) => level === 1).length;
   const skipped = levels.filter((level, index) => level > (levels[index - 1] ?? 0) + 1);
   return [

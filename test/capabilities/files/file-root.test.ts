@@ -127,7 +127,7 @@ describe.for(ways)("FileRoot $how", ({ isPinned, skip }) => {
       expect(await readFile(path, "utf8")).toBe("new");
       expect((await stat(path)).mode & 0o777).toBe(0o640);
       await expect(replaceFile(place, Buffer.from("newer"), before)).rejects.toThrow(
-        "another process changed",
+        "another process has changed",
       );
       await place.folder.close();
       expect(await readFile(path, "utf8")).toBe("new");

@@ -194,7 +194,7 @@ export interface ShellCommand {
 
 /**
  * Returns the commands of a shell text that consists of plain words, joined by `&&`, `||`, `|`, `;` and line ends.
- * `undefined` for any other text, because expansions, redirections and functions are not evaluated.
+ * `undefined` for all other texts, because expansions, redirections and functions are not evaluated.
  */
 export function shellCommands(text: string): readonly ShellCommand[] | undefined {
   const plain = text.replaceAll(/^\s*#[^\n]*$/gmu, "");
